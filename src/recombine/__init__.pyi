@@ -18,6 +18,8 @@ from .verbs.evaluate.evaluation import Evaluation as Evaluation
 from .verbs.evaluate.evaluation import evaluate as evaluate
 from .verbs.evaluate.outcomes import Score as Score
 from .verbs.evaluate.scoreboard.scoreboard import Scoreboard as Scoreboard
+from .verbs.evaluate.vector_evaluation import VectorEvaluation as VectorEvaluation
+from .verbs.evaluate.vector_evaluation import evaluate_vectors as evaluate_vectors
 from .verbs.plan.plan import Plan as Plan
 from .verbs.plan.plan import plan as plan
 from .verbs.predict.backtest import Backtest as Backtest

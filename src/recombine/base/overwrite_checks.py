@@ -24,7 +24,20 @@ RESULT_FILE = "record.json"
 MANIFEST_ENDING = ".split.json"
 """How the manifest of a split is named, which lies beside the table that was split."""
 KINDS = frozenset(
-    {"audit", "diff", "evaluation", "lint", "plan", "prediction", "probe", "rehearsal", "run", "split", "study"}
+    {
+        "audit",
+        "diff",
+        "evaluation",
+        "lint",
+        "plan",
+        "prediction",
+        "probe",
+        "rehearsal",
+        "run",
+        "split",
+        "study",
+        "vector_evaluation",
+    }
 )
 """The kinds of results that we save, also those of the lab where it is not installed: nothing else may replace them."""
 PAGE_MARK = '<meta name="generator" content="recombine">'

@@ -322,6 +322,7 @@ def _command(kind: str) -> str:
         "rehearsal": "rehearse",
         "run": "runs show STORE KEY",
         "study": "study run NAME",
+        "vector_evaluation": "evaluate",
     }.get(kind, f"{kind} …")
     return f"recombine {verb if ' ' in verb else f'{verb} …'} --out {'FILE' if kind == 'split' else 'FOLDER'}"
 

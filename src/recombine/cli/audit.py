@@ -15,6 +15,7 @@ from recombine.base.words import count, measure, percent, target_words
 from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, named_shortly, note, short, show_result
+from recombine.cli.vector_words import vector_range_words, vector_score_words
 
 
 @takes_groups(first=("factors", "target", "report", "out", "fail_under"), own="Audit")
@@ -31,6 +32,13 @@ def audit(
         Path | None,
         typer.Option(
             help="Write pairs of values that never meet, and perhaps cannot, to a CSV that --impossible reads."
+        ),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a vector as the target: the value that stands for nothing done, of all factors (ctrl) or of some "
+            "(drug=DMSO,gene=ctrl)."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Which examples are drawn where a space is too large to list.")] = 0,
@@ -54,7 +62,7 @@ def audit(
             source, factors=named, target=target, sets=sets, **reading.settings(), progress=watch.tell
         )
         watch.now("working out what is determined")
-        found = recombine.audit(support, seed=seed)
+        found = recombine.audit(support, control=options.control(control), seed=seed)
         checked = gates.check(found.share, asked, thin=lambda name: _on_paper(found, name))
         output.write(found, watch)
         if impossible_out is not None:
@@ -107,6 +115,12 @@ def _factors(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
     if target is not None:
         said, _, hint = target_words(short(target.name), getattr(target, "classes", None)).partition("; ")
         yield "target", escape(said), escape(hint)
+    if audit.support.vectors is not None:
+        yield (
+            "target",
+            escape(short(audit.support.vectors.name)),
+            f"a vector of {audit.support.vectors.width:,} outputs",
+        )
     for factor in audit.factors[:_SHOWN_FACTORS]:
         seen = "all seen" if factor.seen == factor.values else f"{factor.seen:,} seen"
         noun = "elements" if factor.name in {one.name for one in audit.sets} else "values"
@@ -131,6 +145,7 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
         if test.blocks:
             blocks = ", ".join(" with ".join(map(short, names)) for names in test.blocks)
             yield "", f"for the score above: all that share {escape(blocks)} at once", ""
+    yield from _vectors(audit)
     islands = "one island" if audit.island_count == 1 else f"{audit.island_count:,} islands"
     pairs = next((one for one in audit.coverage if one.order == 2), None)
     missing = 0 if pairs is None else pairs.possible - pairs.seen
@@ -153,6 +168,12 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
         yield "leverage", middle, escape(worst)
     elif lost:
         yield "leverage", lost, ""
+
+
+def _vectors(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
+    """The scores over outputs: each with what the mean gets, what can be reached, and how much of that was."""
+    for place, one in enumerate(audit.vectors.scores if audit.vectors is not None else ()):
+        yield "" if place else "vectors", vector_score_words(one), vector_range_words(one)
 
 
 def _structure(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from rich.table import Table
 import recombine
 from recombine.base.errors import SettingError
 from recombine.base.words import amount, interval_words, measure, percent, percent_range
-from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
+from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options, vector_evaluate
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, extend_command, number_table, reasons, short, show_result
 
@@ -69,6 +69,12 @@ def evaluate(
     theory: Annotated[
         Path | None, typer.Option(help="A saved prediction (recombine predict … --out FOLDER) to set beside it.")
     ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            help="Of vectors: the value that stands for nothing done, of all factors (ctrl) or of some (drug=DMSO)."
+        ),
+    ] = None,
     causes: Annotated[
         bool, typer.Option("--causes/--no-causes", help="Look for the causes of the errors too, which takes longest.")
     ] = True,
@@ -95,6 +101,26 @@ def evaluate(
             split=split,
             prediction=prediction or score,
         )
+    intervals = recombine.IntervalSettings(draws=draws, confidence=confidence, seed=seed)
+    sides = _split(split, train=options.names(train_side), test=options.names(test_side))
+    if vector_evaluate.is_asked(source, target, prediction, reading):
+        unused = {"--data": data, "--id": id_column, "--score": score, "--against": against, "--theory": theory}
+        vector_evaluate.refuse_unused(unused | {"--fail-under": fail_under})
+        vector_evaluate.run(
+            source,
+            {
+                "factors": options.names(factors),
+                "target": target,
+                "prediction": prediction,
+                "train": train,
+                "split": sides,
+                "control": options.control(control),
+                "intervals": intervals,
+            },
+            reading,
+            output,
+        )
+        return
     asked = options.gates(fail_under)
     output.require_gates(asked, example="unseen=0.8")
     output.check("evaluation", inputs=[source, train, data, against, theory, *reading.files])
@@ -105,14 +131,14 @@ def evaluate(
             target=target,
             prediction=_columns(prediction),
             train=train,
-            split=_split(split, train=options.names(train_side), test=options.names(test_side)),
+            split=sides,
             data=data,
             id=id_column,
             score=_score(score, better),
             against=against,
             theory=theory,
             causes=causes,
-            intervals=recombine.IntervalSettings(draws=draws, confidence=confidence, seed=seed),
+            intervals=intervals,
             progress=watch.step,
             **reading.settings(),
         )

@@ -87,7 +87,7 @@ _STANDS_FOR = {
     "TABLE": "against data test train unlabelled validation",
     "NUMBER": "atom-limit budget num-gpus ridge width",
     "SHARE": "class-tolerance confidence seen-score seen-share share",
-    "VALUES": "hold test-side through train-side validation-side",
+    "VALUES": "control hold test-side through train-side validation-side",
     "COLUMNS": "cold exchangeable factors inputs",
     "FILE": "cost impossible impossible-out",
     "NAME": "column table",

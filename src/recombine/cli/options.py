@@ -83,6 +83,7 @@ def check_page(path: Path | None) -> None:
 _DIGITS = 18
 _EXAMPLES = {
     "--bins": "age=0,18,65",
+    "--control": "drug=DMSO",
     "--domain": "size=S,M,L",
     "--fail-under": "determined=0.95",
     "--prediction": "cat=p_cat,dog=p_dog",
@@ -107,6 +108,15 @@ def assignments(option: str, given: Iterable[str]) -> dict[str, str]:
             )
         found[name] = value
     return found
+
+
+def control(written: str | None) -> str | dict[str, str] | None:
+    """The value that stands for nothing done: of all factors, or of each that is named.
+
+    >>> control("ctrl"), control("drug=DMSO,gene=ctrl"), control(None)
+    ('ctrl', {'drug': 'DMSO', 'gene': 'ctrl'}, None)
+    """
+    return assignments("--control", names([written])) if written and "=" in written else written
 
 
 def bins(given: Iterable[str]) -> dict[str, Any]:

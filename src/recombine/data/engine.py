@@ -81,12 +81,12 @@ def _interrupt(backend: Any) -> None:
             return
 
 
-def stream(backend: Any, expression: Any) -> pa.RecordBatchReader:
+def stream(backend: Any, expression: Any, *, rows: int = _BATCH) -> pa.RecordBatchReader:
     """The rows of any engine as a stream of Arrow batches: never more than one batch of them in memory."""
     if backend.name == "duckdb":  # Ibis 12 calls an API that DuckDB 2 lacks
-        rows = backend.con.sql(backend.compile(expression))
-        return getattr(rows, "to_arrow_reader", rows.fetch_arrow_reader)(_BATCH)
-    return backend.to_pyarrow_batches(expression, chunk_size=_BATCH)
+        asked = backend.con.sql(backend.compile(expression))
+        return getattr(asked, "to_arrow_reader", asked.fetch_arrow_reader)(rows)
+    return backend.to_pyarrow_batches(expression, chunk_size=rows)
 
 
 def interruptible(work: Callable[[], Answered]) -> Answered:

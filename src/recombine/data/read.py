@@ -6,6 +6,7 @@ target still shows its combination.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Unpack, cast
 
 from recombine.base.checks import check_choice, check_known
@@ -28,17 +29,24 @@ from recombine.data.table_query import (
     conjunctions,
     declared_values,
 )
+from recombine.data.vector_reader import VectorTarget, is_vector, read_vectors, vector_name
 
 KNOWING_SETS = ("audit",)
 """The verbs that know factors whose value is a set."""
+_OF_VECTORS = ("audit",)
+"""The verbs that take a vector as the target."""
 _MOST_CLASSES = 100  # whole numbers with more different values than this are amounts, not classes
+
+
+class ListColumnError(ColumnError):
+    """A column of lists is the target where one answer for each row is asked for."""
 
 
 def read(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
     source: Any,
     *,
     factors: Sequence[str] = (),
-    target: str | None = None,
+    target: VectorTarget | None = None,
     target_kind: TargetKind | None = None,
     where: Where | None = None,
     bins: Mapping[str, Bins] | None = None,
@@ -61,6 +69,8 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     `domain` lists values that could occur, seen or not. `impossible` lists conjunctions that cannot occur, and rules
     that hold: `'IF os = "iOS" THEN browser = "Safari"'`.
     `weight` names a column that says how many examples a row stands for; a row that stands for 0 is not there.
+    `target` is a column of labels or numbers; or a vector for each row: a column of lists, many columns ("gene_*", or
+    their names), or an array in step with the rows. The mean vectors are then in `vectors` (`data.vector_answers`).
     `sets` names factors whose value is a set, and where it is read from: a column of lists, a text with a separator
     (`"condition:+"`), or several columns that could be exchanged. They need not be named among `factors` again.
 
@@ -75,7 +85,7 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     question = TableQuery(
         factors=(*named, *(name for name in read_from if name not in named)),
         sets=read_from,
-        target=target,
+        target=None if is_vector(target) else cast("str | None", target),
         target_kind=target_kind,
         where=where,
         bins=dict(bins or {}),
@@ -85,17 +95,46 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
         missing=missing,
         table=table,
     )
-    counts = settled(
+    try:
+        counts = _count(source, question, progress)
+    except ListColumnError:
+        question = replace(question, target=None)
+        counts = _count(source, question, progress)
+    support = assemble(counts, question, target=counts.context, command=command)
+    return (
+        support if target is None or question.target is not None else _with_vectors(source, support, target, question)
+    )
+
+
+def _count(source: Any, question: TableQuery, progress: Progress | None) -> EngineCounts:
+    return settled(
         lambda centres: count_table(
             source,
             question,
             lambda table, backend: _aggregate(table, question, centres, backend),
-            needs=[name for name in (target, weight) if name is not None],
+            needs=[name for name in (question.target, question.weight) if name is not None],
             progress=progress,
         ),
         _number_sums,
     )
-    return assemble(counts, question, target=counts.context, command=command)
+
+
+def _with_vectors(source: Any, support: Support, target: VectorTarget, question: TableQuery) -> Support:
+    if question.weight is not None or question.target_kind is not None:
+        raise SettingError(
+            f"weight={question.weight!r} and target_kind={question.target_kind!r} with a vector as the target",
+            why="the mean of vectors counts every row once, and each output is a number",
+            instead="leave both out, or name one column as the target",
+        )
+    if question.sets:
+        raise SettingError(
+            f"a vector as the target with the set {next(iter(question.sets))!r}",
+            why="vectors are read beside ordinary factors alone, so far",
+            instead="name one column as the target, or give each element a column of its own as a factor",
+        )
+    found = read_vectors(source, support, target, question)
+    settings = {**support.source.settings, "target": vector_name(target), "outputs": found.width}
+    return replace(support, vectors=found, source=replace(support.source, settings=settings))
 
 
 def support_of(
@@ -103,11 +142,36 @@ def support_of(
     verb: str,
     *,
     factors: Sequence[str] | None = None,
-    target: str | None = None,
+    target: VectorTarget | None = None,
     progress: Progress | None = None,
     **options: Unpack[SetOptions],
 ) -> Support:
     """The support that a verb works on: the one that it was given, or that of a table with `factors` beside it."""
+    if verb not in _OF_VECTORS and is_vector(target):
+        raise _not_of_vectors(verb, vector_name(target))
+    support = _given_or_read(source, verb, factors=factors, target=target, progress=progress, **options)
+    if verb not in _OF_VECTORS and support.vectors is not None:
+        raise _not_of_vectors(verb, support.vectors.name)
+    return support
+
+
+def _not_of_vectors(verb: str, name: str) -> SettingError:
+    return SettingError(
+        f"recombine.{verb} with the vector {name!r} as the target",
+        why="it works with one label or number for each row; vectors are for audit and evaluate_vectors alone, so far",
+        instead="name one column as the target, or leave the target out",
+    )
+
+
+def _given_or_read(
+    source: Any,
+    verb: str,
+    *,
+    factors: Sequence[str] | None = None,
+    target: VectorTarget | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[SetOptions],
+) -> Support:
     check_known(options, list(ReadOptions.__annotations__), who=f"recombine.{verb}")
     named = {name: value for name, value in (("factors", factors), ("target", target)) if value is not None}
     reading = cast("ReadOptions", {**named, **options})
@@ -200,6 +264,13 @@ def target_kind(table: Any, question: TableQuery, backend: Any) -> TargetKind | 
         return "number"
     if kind.is_string() or kind.is_boolean():
         return "label"
+    if kind.is_array() and kind.value_type.is_numeric():
+        raise ListColumnError(
+            f"the target {question.target!r} holds lists of numbers",
+            why="one answer for each row is asked for here; vectors are for recombine.audit and "
+            "recombine.evaluate_vectors alone, so far",
+            instead="use one of those, or name a column of labels or numbers",
+        )
     raise ColumnError(
         f"the target {question.target!r} is of type {kind}",
         why="a target is a label (text, boolean, whole number) or a number",

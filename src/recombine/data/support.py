@@ -23,6 +23,7 @@ from recombine.base.errors import SpaceError
 from recombine.base.records import Provenance, Record
 from recombine.data.sets import Sets
 from recombine.data.space import Factor, Space, Value
+from recombine.data.vector_answers import VectorAnswers, load_vectors
 from recombine.numerics.groups import ANY, Codes, Groups, Ints, Numbers, group
 from recombine.numerics.rows import Rows
 
@@ -174,6 +175,8 @@ class Support:
     rows: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
     source: Provenance = field(default_factory=lambda: Provenance(source="memory"))
+    vectors: VectorAnswers | None = None
+    """The answers, where these are vectors: then there is no `target`."""
     _groups: dict[tuple[int, ...], Groups] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -201,6 +204,7 @@ class Support:
             and np.array_equal(self.codes, other.codes)
             and _alike(self.counts, other.counts)
             and self.target == other.target
+            and self.vectors == other.vectors
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -281,6 +285,7 @@ class Support:
             rows=self.rows,
             left_out=self.left_out,
             source=self.source,
+            vectors=self.vectors.subset(rows) if self.vectors is not None else None,
         )
 
     def project(self, factors: Sequence[str | int]) -> "Support":
@@ -309,6 +314,7 @@ def describe(support: Support) -> dict[str, Any]:
         "left_out": dict(support.left_out),
         "impossible": [list(row) for row in support.space.impossible],
         "target": _describe_target(support.target),
+        "vector_target": None if support.vectors is None else support.vectors.describe(),
     } | _describe_sets(support)
 
 
@@ -320,7 +326,7 @@ def tables(support: Support) -> dict[str, pa.Table]:
     if isinstance(support.target, LabelTarget):
         target = support.target
         found["classes"] = pa.table({"combination": target.combination, "label": target.label, "count": target.count})
-    return found
+    return found if support.vectors is None else found | support.vectors.tables()
 
 
 def load_support(record: Record) -> Support:
@@ -342,6 +348,7 @@ def load_support(record: Record) -> Support:
         rows=revive(int, record.data["rows"], at="rows"),
         left_out=revive(Mapping[str, int], record.data["left_out"], at="left_out"),
         source=record.provenance,
+        vectors=load_vectors(record),
     )
 
 

@@ -44,9 +44,13 @@ class NoiseCeiling:
         return "fixed" if self.p < _CHANCE and self.low > _MOSTLY else None
 
 
-def noise_ceiling(values: Numbers, counts: Numbers, within: float | None) -> NoiseCeiling | None:
+def noise_ceiling(
+    values: Numbers, counts: Numbers, within: float | None, *, dimensions: tuple[float, float] | None = None
+) -> NoiseCeiling | None:
     """From the mean answer of each combination (a number, or the share of each class), its rows, and the variance of
     one row about that mean, added up over classes. None without one, or where nothing differs.
+
+    Of vectors `dimensions` says how many independent outputs the answers, and their noise, are worth.
 
     >>> means = np.array([[0.0], [1.0], [0.0], [1.0], [1.0]])
     >>> found = noise_ceiling(means, np.full(5, 10.0), 0.2)
@@ -62,11 +66,11 @@ def noise_ceiling(values: Numbers, counts: Numbers, within: float | None) -> Noi
     from scipy.special import fdtrc, fdtri  # noqa: PLC0415 - SciPy is loaded where it is needed
 
     noise = within / counts
-    classes = _freedom_of_classes(values, counts)
-    inside = classes * float((counts - 1).sum())
+    between, inner = dimensions or (_freedom_of_classes(values, counts),) * 2
+    inside = inner * float((counts - 1).sum())
     ratio = differ / float(noise.mean())
-    by_noise = float(fdtrc(classes * _freedom(noise), inside, ratio))
-    own = classes * _freedom(noise + max(differ - float(noise.mean()), 0.0))
+    by_noise = float(fdtrc(inner * _freedom(noise), inside, ratio))
+    own = between * _freedom(noise + max(differ - float(noise.mean()), 0.0))
     few, many = (float(fdtri(own, inside, share)) for share in (0.025, 0.975))
     value, low, high = (float(np.clip(1 - one / ratio, 0.0, 1.0)) for one in (1.0, many, few))
     return NoiseCeiling(value, low, high, by_noise)

@@ -181,6 +181,11 @@ def _rehearsal(data: Data, grade: Grade) -> str:
     return because(grade, expected)
 
 
+def _vector_evaluation(data: Data, grade: Grade) -> str:
+    expected = expected_of(data)
+    return "" if expected is None else because(grade, expected)
+
+
 def _plan(data: Data, grade: Grade) -> str:
     blocked, rule = data.get("blocked"), data.get("rule") or {}
     if grade == "failing" and blocked:
@@ -228,6 +233,7 @@ _REASONS: Mapping[str, Callable[[Data, Grade], str]] = {
     "plan": _plan,
     "prediction": _prediction,
     "rehearsal": _rehearsal,
+    "vector_evaluation": _vector_evaluation,
 }
 
 

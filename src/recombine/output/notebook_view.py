@@ -25,6 +25,7 @@ from recombine.output.headline import shorten, value, whole
 from recombine.output.pictures import Bars, ShadedTable
 from recombine.output.rehearsal_page import round_bars
 from recombine.output.split_pages import side_bars
+from recombine.output.vector_page import reach_bars
 
 _FONT = "font-family='system-ui,sans-serif' font-size='11'"
 _MOST_CELLS = 60
@@ -187,6 +188,11 @@ def _rounds(record: Record) -> Picture | None:
     return _bars(round_bars(record.data))
 
 
+def _reached(record: Record) -> Picture | None:
+    """How much of what can be reached was reached, score by score."""
+    return _bars(reach_bars(record.data))
+
+
 def first_figure(record: Record) -> Picture | None:
     """The first of a record's figures: curves where it has some, else a matrix."""
     figures = record.data["figures"]
@@ -220,4 +226,5 @@ _PICTURES: Mapping[str, Callable[[Record], Picture | None]] = {
     "prediction": _forecast,
     "rehearsal": _rounds,
     "split": _sides,
+    "vector_evaluation": _reached,
 }

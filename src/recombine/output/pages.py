@@ -14,6 +14,7 @@ from recombine.output.plan_page import plan_page
 from recombine.output.prediction_page import prediction_page
 from recombine.output.rehearsal_page import rehearsal_page
 from recombine.output.split_pages import lint_page, split_page
+from recombine.output.vector_page import vector_page
 
 __all__ = ["draw", "view"]
 
@@ -26,6 +27,7 @@ _PAGES = {
     "prediction": prediction_page,
     "rehearsal": rehearsal_page,
     "split": split_page,
+    "vector_evaluation": vector_page,
 }
 
 

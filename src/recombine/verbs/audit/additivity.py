@@ -17,7 +17,8 @@ import numpy as np
 
 from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.data.missing_conjunctions import FactorSet, missing_conjunctions
-from recombine.data.support import LabelTarget, NumberTarget, Support, Target
+from recombine.data.support import LabelTarget, Support, Target
+from recombine.data.vector_answers import VectorAnswers
 from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense, held_out, leverage_rows
 from recombine.numerics.distributions import student_quantile
 from recombine.numerics.effects import IncidenceDesign
@@ -158,14 +159,15 @@ def additive_test(
     Some of the combinations that are `unseen`, with their leverages, say how seen ones are to be held out: without them
     one at a time. With `additive_only` no rule is tried that says more.
     """
-    if support.target is None:
+    target = support.target if support.vectors is None else support.vectors
+    if target is None:
         return None
-    reason = why_untestable(support.target, len(support))
+    reason = why_untestable(target, len(support))
     if reason is not None:
-        return _empty_test(support.target, reason)
-    answers = seen_answers(support.target, len(support))
+        return _empty_test(target, reason)
+    answers = seen_answers(target, len(support))
     if len(answers.rows) < 2:
-        return _empty_test(support.target, f"only one combination has a {support.target.name}")
+        return _empty_test(target, f"only one combination has a {target.name}")
     known = support.subset(answers.rows)
     codes = known.codes
     tried = _choose_tested(known, seed)
@@ -174,11 +176,11 @@ def additive_test(
     classes = None if unseen is None or codes.shape[1] <= 2 else missing_classes(known, *unseen)
     in_blocks = any(one.factors != alone.factors for one in classes or ())
     tries = RuleChoice({}, None)
-    if not additive_only and not support.space.set_factors:  # the others are rules of one-hot values
+    if not additive_only and support.vectors is None and not support.space.set_factors:  # rules of one-hot values
         tries = try_rules(known, answers, alone.rows, found.said, quick=in_blocks, seed=seed)
     every = replace(alone, said={**alone.said, **tries.said})
     of_rule = _losses_of_rules(answers, every)
-    test = _summary(support.target, answers, found, every.said, of_rule, sampled=len(tried) < len(codes))
+    test = _summary(target, answers, found, every.said, of_rule, sampled=len(tried) < len(codes))
     test = replace(test, unit=_unit(support))
     chosen = tries.chosen
     if chosen is not None:
@@ -299,13 +301,13 @@ def _reach(parts: Sequence[HeldOutPart]) -> dict[FactorSet, float]:
     return {part.factors: float(part.leverage.max()) for part in parts if len(part.leverage)}
 
 
-def _empty_test(target: Target, reason: str) -> tuple[AdditiveTest, Losses]:
+def _empty_test(target: Target | VectorAnswers, reason: str) -> tuple[AdditiveTest, Losses]:
     kind: Literal["label", "number"] = "label" if isinstance(target, LabelTarget) else "number"
     test = AdditiveTest(
         target=target.name,
         kind=kind,
         score="accuracy" if kind == "label" else "R²",
-        combinations=int((target.count > 0).sum()) if isinstance(target, NumberTarget) else 0,
+        combinations=0 if isinstance(target, LabelTarget) else int((target.count > 0).sum()),
         tested=0,
         untestable=0,
         sampled=False,
@@ -367,7 +369,7 @@ def _choose_tested(known: Support, seed: int) -> Ints:
 
 
 def _summary(
-    target: Target,
+    target: Target | VectorAnswers,
     answers: SeenAnswers,
     test: LeaveOneOut,
     answers_of_rule: Mapping[str, Numbers],
@@ -394,7 +396,7 @@ def _summary(
         sampled=sampled,
         explained=None if explained is None or not np.isfinite(explained) else min(max(explained, 0.0), 1.0),
         held_out=float(1 - missed / others) if others > 0 else None,
-        explainable=noise_ceiling(answers.values, answers.counts, answers.within),
+        explainable=noise_ceiling(answers.values, answers.counts, answers.within, dimensions=answers.dimensions),
         rules=tuple(
             _rule(name, answers, test.rows, values, of_rule) for name, values in answers_of_rule.items() if others > 0
         ),

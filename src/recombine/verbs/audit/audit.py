@@ -21,6 +21,7 @@ from recombine.data.read import support_of
 from recombine.data.space import rows_of
 from recombine.data.support import Support
 from recombine.data.table_query import SetOptions
+from recombine.data.vector_reader import VectorTarget
 from recombine.numerics.groups import Codes, Numbers
 from recombine.verbs.audit import audit_record
 from recombine.verbs.audit.additivity import AdditiveTest, additive_test, expected_scores
@@ -49,6 +50,7 @@ from recombine.verbs.audit.unseen_combinations import (
     list_unseen,
     unseen_combinations,
 )
+from recombine.verbs.audit.vector_test import Control, VectorTest, vector_test
 from recombine.verbs.audit.verdict import verdict
 from recombine.verbs.audit.verdict_reasons import reasons
 
@@ -84,6 +86,7 @@ class Audit(Result):
     dependence: tuple[Dependence, ...]
     redundancy: Redundancy | None
     additive: AdditiveTest | None
+    vectors: VectorTest | None
     expected: Expected | None
     thin: tuple[ThinCombination, ...]
     zeros: Zeros | None
@@ -186,7 +189,8 @@ def audit(
     source: Any,
     *,
     factors: Sequence[str] | None = None,
-    target: str | None = None,
+    target: VectorTarget | None = None,
+    control: Control | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **options: Unpack[SetOptions],
@@ -196,6 +200,9 @@ def audit(
     `source` is anything that `recombine.read` takes, with `factors` and the other settings of `read` beside it; or a
     `Support`, which was read already. `seed` decides which random vectors certify what is determined (any seed gives
     the same answer) and, in spaces too large to list, which combinations are drawn as examples.
+    Where the target is a vector (a column of lists, "gene_*", an array), `control` names the values that stand for
+    nothing done, one for each factor that has one ({"drug": "DMSO"}), or one word for all ("ctrl"): then differences
+    from it are scored too.
 
     >>> audit({"colour": ["red", "red", "blue"], "shape": ["disc", "bar", "disc"]}, factors=["colour", "shape"]).rank
     3
@@ -205,14 +212,16 @@ def audit(
     """
     counting = of_step(progress, "counting combinations")
     support = support_of(source, "audit", factors=factors, target=target, progress=counting, **options)
-    return _assemble(support, determinacy(support, seed=seed), seed=seed)
+    return _assemble(support, determinacy(support, seed=seed), control, seed=seed)
 
 
 def _some_unseen(support: Support, leverage: Leverage, *, seed: int) -> tuple[Codes, Numbers] | None:
     """Unseen combinations that would follow, with their leverages, to see what they miss; None where they can miss
     nothing but themselves, or where no leverage of so many is to be had.
     """
-    if support.target is None or support.space.set_factors or len(support.space.sizes) <= 2 or not leverage.inverts:
+    without_answers = support.target is None and support.vectors is None
+    sets = bool(support.space.set_factors)
+    if without_answers or sets or len(support.space.sizes) <= 2 or not leverage.inverts:
         return None
     values = [np.flatnonzero(island >= 0) for island in leverage.determinacy.islands]
     codes, _ = unseen_combinations(support, values, listed=_SORTED, drawn=_SORTED, seed=seed)
@@ -221,7 +230,14 @@ def _some_unseen(support: Support, leverage: Leverage, *, seed: int) -> tuple[Co
     return codes[np.isfinite(told)], told[np.isfinite(told)]
 
 
-def _assemble(support: Support, solved: Determinacy, *, seed: int) -> Audit:
+def _selection(possible: Support, solved: Determinacy, expected: Expected | None, *, seed: int) -> SelectionSign | None:
+    """Whether the seen combinations look as if they were chosen by their answer; vectors have no order to choose by."""
+    if expected is None or expected.abstains or possible.target is None:
+        return None
+    return selection_sign(possible, solved, seed=seed)
+
+
+def _assemble(support: Support, solved: Determinacy, control: Control | None, *, seed: int) -> Audit:
     divided = counts(support, solved)
     zeros, possible = suspect_zeros(support)
     likely = counts(possible, solved) if zeros is not None and zeros.combinations is not None else None
@@ -243,6 +259,7 @@ def _assemble(support: Support, solved: Determinacy, *, seed: int) -> Audit:
         dependence=dependence(support),
         redundancy=redundancy(support),
         additive=tested[0] if tested is not None else None,
+        vectors=vector_test(support, control, seed=seed),
         expected=expected,
         expected_of_many=of_many,
         thin=thinnest(support, thin(support)),
@@ -257,7 +274,7 @@ def _assemble(support: Support, solved: Determinacy, *, seed: int) -> Audit:
         weightless=support.weightless,
         named_twice=support.named_twice,
         sets=set_coverage(support, solved),
-        selection=None if expected is None or expected.abstains else selection_sign(possible, solved, seed=seed),
+        selection=_selection(possible, solved, expected, seed=seed),
     )
     said = {field.name: getattr(evidence, field.name) for field in fields(AuditEvidence) if field.name in _RESULTS}
     return Audit(

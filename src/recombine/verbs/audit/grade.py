@@ -29,6 +29,7 @@ from recombine.verbs.audit.selection_bias import SelectionSign
 from recombine.verbs.audit.set_coverage import SetCoverage
 from recombine.verbs.audit.structural_zeros import Zeros
 from recombine.verbs.audit.unseen_combinations import LeverageSummary
+from recombine.verbs.audit.vector_test import VectorTest
 
 FEWEST_SEEN = 1e-3
 """Below this share of the space nothing is said of the rest, unless it was tested."""
@@ -62,6 +63,7 @@ class AuditEvidence:
     one_row_each: bool
     rows: int
     rows_left_out: int
+    vectors: VectorTest | None = None
     weightless: str | None = None
     misspellings: tuple[Misspelling, ...] = ()
     named_twice: str | None = None

@@ -9,9 +9,11 @@ import numpy as np
 
 from recombine.data.space import text
 from recombine.data.support import NumberTarget, Support, Target
+from recombine.data.vector_answers import VectorAnswers
 from recombine.numerics.groups import Ints, Numbers, commonest, pooled_variance
 from recombine.numerics.interaction_rules import SeenTable
 from recombine.numerics.simple_rules import MAJORITY, MEAN
+from recombine.numerics.vector_coordinates import coordinates, effective_dimension
 
 _MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB
 _MOST_CLASSES = 1_000
@@ -27,6 +29,7 @@ class SeenAnswers:
     within: float | None  # variance of one row about its combination's answer
     classes: tuple[str, ...]
     shift: float = 0.0  # the mean of all, about which numbers are given
+    dimensions: tuple[float, float] | None = None  # of vectors: see `noise_ceiling`
 
     @property
     def middle(self) -> Numbers:
@@ -62,10 +65,12 @@ class SeenAnswers:
         return SeenTable(known.codes, known.space.sizes, self.values, self.noise)
 
 
-def why_untestable(target: Target, combinations: int) -> str | None:
+def why_untestable(target: Target | VectorAnswers, combinations: int) -> str | None:
     """Why no rule can be fitted to a target, if none can."""
     if not target.count.sum() > 0:
         return f"no row has a {target.name}"
+    if isinstance(target, VectorAnswers):
+        return None if np.nanmax(np.ptp(target.means[target.count > 0], axis=0)) > 0 else f"{target.name} never varies"
     if not target.varies:
         return f"{target.name} never varies"
     if isinstance(target, NumberTarget):
@@ -78,8 +83,10 @@ def why_untestable(target: Target, combinations: int) -> str | None:
     return None
 
 
-def seen_answers(target: Target, combinations: int) -> SeenAnswers:
+def seen_answers(target: Target | VectorAnswers, combinations: int) -> SeenAnswers:
     """The answer of each combination that has one, each counted once."""
+    if isinstance(target, VectorAnswers):
+        return _seen_vectors(target)
     if isinstance(target, NumberTarget):
         rows = np.flatnonzero(target.count > 0)
         mine = target.subset(rows)
@@ -94,3 +101,16 @@ def seen_answers(target: Target, combinations: int) -> SeenAnswers:
     share = table[rows] / counts[rows, None]
     within = pooled_variance(((share * (1 - share)).sum(axis=1)) * counts[rows], counts[rows])
     return SeenAnswers(rows, share, counts[rows], within, tuple(map(text, target.classes)))
+
+
+def _seen_vectors(vectors: VectorAnswers) -> SeenAnswers:
+    """Vectors in coordinates that have the same distances: only squared errors are asked of them here."""
+    rows = np.flatnonzero(vectors.count > 0)
+    mine = vectors.subset(rows)
+    twice = mine.count > 1
+    # the difference of two halves has the variance of one row, times this
+    times = mine.count / np.maximum(np.floor(mine.count / 2) * np.ceil(mine.count / 2), 1)
+    noise = effective_dimension(mine.apart[twice] / np.sqrt(times[twice])[:, None]) if twice.any() else 1.0
+    values = coordinates(mine.means)
+    within = pooled_variance(mine.scatter, mine.count)
+    return SeenAnswers(rows, values, mine.count, within, (), dimensions=(effective_dimension(values), noise))

@@ -33,6 +33,7 @@ def verdict(evidence: AuditEvidence) -> str:
     said = [
         _islands(evidence),
         _test_sentence(evidence),
+        evidence.vectors.sentence if evidence.vectors is not None and evidence.divided.unseen else "",
         _coverage_sentence(evidence),
         evidence.selection.warning if evidence.selection is not None else "",
         _beyond_sentence(evidence),

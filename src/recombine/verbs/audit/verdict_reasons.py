@@ -19,6 +19,7 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
     found = [
         _identifier_reason(evidence),
         *_additive_reasons(evidence.additive),
+        *(() if evidence.vectors is None else evidence.vectors.reasons),
         _assumption(evidence),
         _zeros_reason(evidence),
         _list_reason(evidence),

@@ -198,7 +198,7 @@ class Outcomes:
         """
         nothing = np.zeros(0, dtype=np.int64)
         lines: dict[str, Any] = {"combination": nothing, "truth": nothing, "said": nothing, "count": np.zeros(0)}
-        said = dict.fromkeys(("prediction_total", "prediction_squares"))
+        said: dict[str, Any] = dict.fromkeys(("prediction_total", "prediction_squares"))
         found = replace(self, total=total, squares=squares, shift=shift, **lines, **said)
         kept = {name: getattr(self, name) for name in ("seen", "unseen", "novel", "pieces")}
         found.__dict__.update(kept)  # where cached_property keeps them

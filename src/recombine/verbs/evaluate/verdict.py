@@ -80,7 +80,7 @@ def _failing(result: "Evaluation") -> str:
     if not told.loses or told.value is None or told.baseline is None or told.baseline_name is None:
         return ""
     said = percent if told.score == "accuracy" else measure
-    rule, gets = rule_words(told.baseline_name, result.baselines.commonest), _gets(result, told.baseline)
+    rule, gets = _rule_words(result, told.baseline_name), _gets(result, told.baseline)
     return f"A simple rule does better on unseen combinations: {rule} {gets}, the model {said(told.value)}."
 
 

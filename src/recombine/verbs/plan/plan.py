@@ -20,7 +20,7 @@ from recombine.data.pict import is_pict, untested
 from recombine.data.read import support_of
 from recombine.data.support import Support
 from recombine.data.table_query import TableOptions
-from recombine.verbs.audit.additivity import ADDITIVE
+from recombine.numerics.simple_rules import ADDITIVE
 from recombine.verbs.audit.audit import audit
 from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.plan import verdict as wording

@@ -1,0 +1,173 @@
+"""Targets that are vectors: time, memory, and what is said of a planted screen shaped like that of Norman (2019).
+
+    python benchmarks/vectors.py                 105 genes, 131 doubles, 5,000 outputs; and 10^4 combinations, read
+    python benchmarks/vectors.py --smoke         small, for the tests
+
+The screen: every gene alone and 131 pairs, `--cells` of each, 5,000 outputs. Each gene changes a tenth of the outputs,
+all of them change some outputs alike (which makes the mean look good beside the control), and a pair has an interaction
+of its own with a share of the variance that is planted. Genes are two ordinary columns here, each gene alone in either.
+A model that knows all effects and no interaction has a score that is known: 1 less the interactions' share of what
+the held-out pairs differ by from the mean. The share that is said to be reached is held against it.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import recombine
+from measure import in_child, options, table, write
+
+GENES, DOUBLES = 105, 131
+FACTORS = ["first", "second"]
+
+
+def make_screen(path: Path, *, genes: int, doubles: int, outputs: int, cells: int, interaction: float) -> float:
+    """Write a screen, row group by row group; and the planted share of the held-out doubles that effects explain."""
+    rng = np.random.default_rng(0)
+    names = ["ctrl", *(f"gene{k:03}" for k in range(genes))]
+    alike = rng.normal(size=outputs) * (rng.random(outputs) < 0.1)
+    effects = rng.normal(size=(genes + 1, outputs)) * (rng.random((genes + 1, outputs)) < 0.1) + 0.5 * alike
+    effects[0] = 0
+    level = np.abs(3 * rng.normal(size=outputs))
+    every = [(a, b) for a in range(1, genes + 1) for b in range(a + 1, genes + 1)]
+    pairs = [every[k] for k in sorted(rng.choice(len(every), doubles, replace=False))]
+    held = set(pairs[::5])
+    singles = [(k, 0) for k in range(1, genes + 1)] + [(0, k) for k in range(1, genes + 1)]
+    schema = pa.schema(
+        [(name, pa.string()) for name in (*FACTORS, "split")]
+        + [(f"gene_{k}", pa.float32()) for k in range(outputs)]
+        + [("said", pa.list_(pa.float32(), outputs))]
+    )
+    means: dict[tuple[int, int], np.ndarray] = {}
+    together: list[pa.Table] = []  # a row group of few rows and 5,000 columns is mostly headings
+    with pq.ParquetWriter(path, schema) as writer:
+        for a, b in [(0, 0), *singles, *pairs]:
+            added = level + effects[a] + effects[b]
+            own = rng.normal(size=outputs) * (rng.random(outputs) < 0.1) * np.sqrt(2 * interaction)
+            means[a, b] = added + own if a and b else added
+            rows = means[a, b] + rng.normal(size=(cells, outputs))
+            said = pa.array(np.tile(added.astype(np.float32), cells))
+            columns = [[names[a]] * cells, [names[b]] * cells, ["test" if (a, b) in held else "train"] * cells]
+            arrays = [pa.array(one) for one in columns]
+            arrays += [pa.array(rows[:, k].astype(np.float32)) for k in range(outputs)]
+            arrays.append(pa.FixedSizeListArray.from_arrays(said, outputs))
+            together.append(pa.Table.from_arrays(arrays, schema=schema))
+            if len(together) * cells >= 2_000:
+                writer.write_table(pa.concat_tables(together))
+                together = []
+        if together:
+            writer.write_table(pa.concat_tables(together))
+    mean = np.mean([value for pair, value in means.items() if pair not in held], axis=0)
+    spread = sum(np.square(means[pair] - mean).sum() for pair in held)
+    missed = sum(np.square(means[a, b] - level - effects[a] - effects[b]).sum() for a, b in held)
+    return float(1 - missed / spread)
+
+
+def prepare_audit(path: Path) -> Callable[[], Any]:
+    """An audit of the whole screen."""
+
+    def work() -> Any:
+        found = recombine.audit(path, factors=FACTORS, target="gene_*", control="ctrl")
+        assert found.vectors is not None
+        r2 = found.vectors.score("R²")
+        assert r2 is not None
+        rules = {one.name: (one.told, one.r2) for one in found.vectors.rules}
+        return {"verdict": found.verdict, "grade": found.grade, "reached": r2.reached, "rules": rules}
+
+    return work
+
+
+def prepare_evaluation(path: Path) -> Callable[[], Any]:
+    """An evaluation of a model that knows all effects and no interaction."""
+
+    def work() -> Any:
+        given = {"factors": FACTORS, "target": "gene_*", "prediction": "said", "split": "split", "control": "ctrl"}
+        found = recombine.evaluate_vectors(path, **given)  # type: ignore[arg-type]
+        scores = {one.name: (one.value, one.reached) for one in found.side("unseen").scores}
+        rules = {one.name: (one.told, one.r2) for one in found.rules}
+        r2 = found.side("unseen").score("R²")
+        reached = None if r2 is None else r2.reached
+        said = {"verdict": found.verdict, "grade": found.grade, "reached": reached}
+        return said | {"scores": scores, "rules": rules}
+
+    return work
+
+
+def make_large(path: Path, *, values: int, outputs: int) -> None:
+    """A table with a row for each of values² combinations, then another one, as lists of float32."""
+    rng = np.random.default_rng(1)
+    kind = pa.list_(pa.float32(), outputs)
+    schema = pa.schema([("a", pa.string()), ("b", pa.string()), ("y", kind)])
+    with pq.ParquetWriter(path, schema) as writer:
+        for _ in range(2):
+            for a in range(values):
+                flat = pa.array(rng.normal(size=values * outputs).astype(np.float32))
+                lists = pa.FixedSizeListArray.from_arrays(flat, outputs)
+                names = [pa.array([f"a{a:03}"] * values), pa.array([f"b{b:03}" for b in range(values)])]
+                writer.write_table(pa.Table.from_arrays([*names, lists], schema=schema))
+
+
+def prepare_read(path: Path) -> Callable[[], Any]:
+    """Reading alone: the matrix of means."""
+
+    def work() -> Any:
+        found = recombine.read(path, factors=["a", "b"], target="y").vectors
+        assert found is not None
+        return {"combinations": len(found), "outputs": found.width}
+
+    return work
+
+
+def main(given: argparse.Namespace) -> None:
+    """Make the tables, measure, print."""
+    genes, doubles, outputs = (20, 30, 200) if given.smoke else (GENES, DOUBLES, given.outputs)
+    cells, values = (6, 12) if given.smoke else (given.cells, 100)
+    figures: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        screen, large = Path(folder) / "screen.parquet", Path(folder) / "large.parquet"
+        shape = {"genes": genes, "doubles": doubles, "outputs": outputs, "cells": cells}
+        planted = make_screen(screen, **shape, interaction=given.interaction)
+        make_large(large, values=values, outputs=outputs)
+        figures = {"planted": planted, **shape}
+        subjects = {
+            "audit": (prepare_audit, screen),
+            "evaluate": (prepare_evaluation, screen),
+            f"read {values**2:,} x {outputs:,}": (prepare_read, large),
+        }
+        for name, (prepare, path) in subjects.items():
+            run = in_child(prepare, path)
+            size = path.stat().st_size / 2**30
+            figures[name] = {"seconds": run.seconds, "cpu": run.cpu, "gib": run.peak_bytes / 2**30, "file_gib": size}
+            figures[name] |= {"answer": run.answer}
+    table(
+        ["", "seconds", "processor", "peak GiB", "file GiB"],
+        [
+            (name, *(float(one[key]) for key in ("seconds", "cpu", "gib", "file_gib")))
+            for name, one in figures.items()
+            if isinstance(one, dict)
+        ],
+    )
+    print(f"planted: effects explain {planted:.3f} of what held-out doubles differ by, without noise")
+    print(f"evaluate says that {figures['evaluate']['answer']['reached']:.3f} of what can be was reached")
+    for name in ("audit", "evaluate"):
+        answer = figures[name]["answer"]
+        print(f"\n{name} ({answer['grade']}): {answer['verdict']}")
+        print(
+            "  rules (told, R²): "
+            + ", ".join(f"{rule} {told} {r2:.3f}" for rule, (told, r2) in answer["rules"].items())
+        )
+    write("vectors", given, figures)
+
+
+if __name__ == "__main__":
+    parser = options(__doc__)
+    parser.add_argument("--outputs", type=int, default=5_000)
+    parser.add_argument("--cells", type=int, default=40, help="rows of each combination")
+    parser.add_argument("--interaction", type=float, default=0.2, help="variance of a pair's own, in effects of a gene")
+    main(parser.parse_args())
