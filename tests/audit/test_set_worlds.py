@@ -17,6 +17,7 @@ from recombine.numerics.sparse_solver import SparseLeverage
 from recombine.verbs.audit.combination_status import counts
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.leverage import Leverage
+from recombine.verbs.audit.set_answers import set_answers
 
 _MOST = 400  # combinations of which the seen ones are drawn
 
@@ -153,6 +154,8 @@ def check(seed: int, *, told_of: int) -> None:
         assert exact is not None
         assert dense == pytest.approx(float(exact[1]), abs=1e-8), seed
         assert sparse == pytest.approx(float(exact[1]), abs=1e-6), seed
+        (said,) = set_answers(support, solved, codes[[place]])
+        assert said == pytest.approx(float(exact[0]), abs=1e-6), seed
     _check_held_out(world, rows, told_of)
 
 

@@ -8,9 +8,9 @@
 | a 0/1 column for each element | `{"tags": ["red", "round", "new"]}` | `--set tags=red,round,new` |
 
 What stands for nothing (`ctrl`, `control`, `non-targeting`, an empty text) vanishes beside elements, and alone it is
-the empty set: `A+ctrl`, `ctrl+A` and `A` are one. An empty cell among several columns is nothing too; where all of them are
-empty the row misses its set, as it does where a list or a text is missing. The engine groups by the columns as they
-are, and sets are made of its lines: any engine can be asked, and orders of one set meet in one line here.
+the empty set: `A+ctrl`, `ctrl+A` and `A` are one. An empty cell among several columns is nothing too; where all of
+them are empty the row misses its set, as it does where a list or a text is missing. The engine groups by the columns as
+they are, and sets are made of its lines: any engine can be asked, and orders of one set meet in one line here.
 """
 
 from collections.abc import Mapping, Sequence

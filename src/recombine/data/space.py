@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ text = words.text
 MISSING = "(missing)"
 """How a missing value is named where it counts as a value."""
 _MOST_IMPOSSIBLE = 10**7  # cells that are written out and sorted: 10^7 take a few hundred megabytes
+_LEAST_SHARED = 3  # values: two yes-or-no columns share theirs without meaning the same
+_MOST_COMPARED = 10**5  # values of a factor
+_MOST_SUSPECTED = 45  # pairs of factors that are compared
 _MOST_LISTED = 10**8  # values of combinations that are written out: four bytes each, and twice as many meanwhile
 
 
@@ -201,6 +205,21 @@ class Space:
         conjunctions = [one for one in listed if not isinstance(one, str)]
         conjunctions += [one for rule in rules for one in forbidden(rule, values)]
         return Space(self.factors, tuple(sorted({self._pattern(conjunction) for conjunction in conjunctions})))
+
+    def alike(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of factors that have most of their values in common, as the two drugs of a pair have.
+
+        >>> first, second = Factor("p1", ("a", "b", "c")), Factor("p2", ("a", "b", "c", "d"))
+        >>> Space((first, second, Factor("line", ("K562", "RPE1")))).alike()
+        (('p1', 'p2'),)
+        """
+        short = [one for one in self.factors if one.sets is None and len(one.values) <= _MOST_COMPARED]
+        values = {factor.name: set(factor.labels) for factor in short}
+        return tuple(
+            (one, other)
+            for one, other in list(combinations(values, 2))[:_MOST_SUSPECTED]
+            if len(values[one] & values[other]) >= max(_LEAST_SHARED, len(values[one] | values[other]) / 2)
+        )
 
     def restricted(self, factors: Sequence[int]) -> "Space":
         """Some of the factors alone, without what cannot occur whatever the others are.

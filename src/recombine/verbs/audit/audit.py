@@ -42,6 +42,7 @@ from recombine.verbs.audit.determinacy import Determinacy, Island, determinacy, 
 from recombine.verbs.audit.grade import AuditEvidence, grade
 from recombine.verbs.audit.leverage import Leverage
 from recombine.verbs.audit.selection_bias import SelectionSign, selection_sign
+from recombine.verbs.audit.set_answers import set_answers
 from recombine.verbs.audit.set_coverage import SetCoverage, set_coverage
 from recombine.verbs.audit.structural_zeros import Zeros, as_csv, suspect_zeros
 from recombine.verbs.audit.unseen_combinations import (
@@ -112,7 +113,8 @@ class Audit(Result):
         """The ladder: a row for each combination, seen or not, with all that the table says about it.
 
         Combinations are tuples in the order of the factors, mappings from factor to value, or a table with the
-        factors as columns.
+        factors as columns. Where a factor is a set, `elements` says what its elements were seen in, and `additive` what
+        their effects add up to, if the target is a number.
         """
         rows = rows_of(combinations)
         codes = self.support.space.encode(rows)
@@ -122,6 +124,9 @@ class Audit(Result):
 
     def _ladder(self, codes: Codes, values: Mapping[str, pa.Array]) -> pa.Table:
         table = ladder(self.support, self._leverage, codes)
+        told = set_answers(self.support, self.determinacy, codes) if self.sets else None
+        if told is not None:
+            table = table.append_column("additive", pa.array(told, from_pandas=True))
         for place, (name, column) in enumerate(values.items()):
             table = table.add_column(place, name, column)
         return table
@@ -273,6 +278,7 @@ def _assemble(support: Support, solved: Determinacy, control: Control | None, *,
         rows_left_out=support.left_out.get("(any)", 0),
         weightless=support.weightless,
         named_twice=support.named_twice,
+        alike=support.space.alike(),
         sets=set_coverage(support, solved),
         selection=_selection(possible, solved, expected, seed=seed),
     )

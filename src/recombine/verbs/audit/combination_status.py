@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from recombine.data.sets import Sets
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.groups import Codes, Ints, Numbers
@@ -209,18 +210,23 @@ def pair_maps(support: Support) -> tuple[PairMap, ...]:
     def share(pair: tuple[int, int]) -> float:
         return support.groups(pair).size / max(support.space.restricted(pair).size, 1)
 
-    sets = [k for k in support.space.set_factors if support.space.factors[k].kind.effects > 1]
+    sets = [(f.name, f.sets) for f in support.space.factors if f.sets is not None and f.sets.effects > 1]
     ordinary = [k for k in range(len(support.space.factors)) if k not in support.space.set_factors]
     pairs = sorted(combinations(ordinary, 2), key=share)[: MOST_MAPS - len(sets)]
     cells = _MOST_CELLS // max(len(pairs) + len(sets), 1)
-    sums = _answer_sums(support)
     return (
-        *(_element_map(support.project([k]), cells, [support.groups((k,)).total(one) for one in sums]) for k in sets),
-        *(_pair_map(support.project(two), cells, [support.groups(two).total(one) for one in sums]) for two in pairs),
+        *(_element_map(support.project([name]), several, cells, _of_groups(support, [name])) for name, several in sets),
+        *(_pair_map(support.project(two), cells, _of_groups(support, two)) for two in pairs),
     )
 
 
-def _element_map(alone: Support, cells: int, sums: Sequence[Numbers]) -> PairMap:
+def _of_groups(support: Support, factors: Sequence[str] | Sequence[int]) -> list[Numbers]:
+    """The sum of the answers and their number, for each group of some factors."""
+    groups = support.groups(factors)
+    return [groups.total(one) for one in _answer_sums(support)]
+
+
+def _element_map(alone: Support, sets: Sets, cells: int, sums: Sequence[Numbers]) -> PairMap:
     """The sets of two elements, and each element alone where the two are one: the same on both sides of the diagonal.
 
     Beside other factors a set is judged on its own projection, as pairs of ordinary factors are.
@@ -231,7 +237,6 @@ def _element_map(alone: Support, cells: int, sums: Sequence[Numbers]) -> PairMap
     common = np.argsort(-counts, kind="stable")[:shown]
     axis = common[np.lexsort((-counts[common], island[common] == NO_ISLAND))]
     one, other = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
-    sets = alone.space.factors[0].values
     low, high = np.minimum(one, other), np.maximum(one, other)
     lengths = np.where(low == high, 1, 2)
     columns = np.stack([low, high], axis=1)[np.stack([np.ones(len(low), dtype=bool), lengths == 2], axis=1)]

@@ -67,6 +67,7 @@ class AuditEvidence:
     weightless: str | None = None
     misspellings: tuple[Misspelling, ...] = ()
     named_twice: str | None = None
+    alike: tuple[tuple[str, str], ...] = ()  # ordinary factors that share most of their values
     sets: tuple[SetCoverage, ...] = ()
     selection: SelectionSign | None = None  # that the seen ones look as if they were chosen by their answer
 

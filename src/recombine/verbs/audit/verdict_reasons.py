@@ -36,6 +36,7 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
         describe_misspellings(evidence.misspellings),
         evidence.named_twice,
         *(one.sentence for one in evidence.sets),
+        _alike_reason(evidence),
         _lone_reason(evidence),
         _estimate_reason(evidence),
         _uncounted_reason(evidence),
@@ -150,6 +151,16 @@ def _element_islands(evidence: AuditEvidence) -> str:
     first = next(iter(groups[0].values.values()))
     several = f"{evidence.island_count:,} groups of elements were never given across groups"
     return f"{several}; the largest holds {listing([*first[:3], *(['others'] if len(first) > 3 else [])])}."
+
+
+def _alike_reason(evidence: AuditEvidence) -> str | None:
+    if not evidence.alike:
+        return None
+    one, other = evidence.alike[0]
+    return (
+        f"{one} and {other} share their values. If their order means nothing, they are one set and not two factors, "
+        f"and more may follow: sets={{'pair': ['{one}', '{other}']}} (--set pair={one},{other})."
+    )
 
 
 def _lone_reason(evidence: AuditEvidence) -> str | None:

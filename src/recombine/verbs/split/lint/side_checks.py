@@ -13,7 +13,6 @@ factors that share most of their values; a suspicion changes no grade.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -203,18 +202,14 @@ def _quantile(freedom: int, comparisons: int) -> float:
     return float(student_quantile(1 - bonferroni(_ERROR, comparisons) / 2, freedom))
 
 
-_LEAST_SHARED = 3  # values: two yes-or-no columns share theirs without meaning the same
-_MOST_SUSPECTED = 45  # pairs of factors that are looked at
-
-
 def check_exchange(sided: Sided, expect: Claim, names: Sequence[str]) -> LintCheck:
     """Test combinations that are in training once the values of some factors may change places."""
     if expect == "rows":
         return LintCheck("exchanged", "not asked", "Held to rows: combinations may be in training, either way round.")
     if names:
         return _check_named_exchange(sided, names)
-    suspected = [(pair, exchanged_combinations(sided, pair)) for pair in _factors_alike(sided)]
-    pair, culprits = max(suspected, key=lambda one: len(one[1]), default=((), np.zeros(0, dtype=np.int64)))
+    suspected = [(pair, exchanged_combinations(sided, pair)) for pair in sided.whole.space.alike()]
+    pair, culprits = max(suspected, key=lambda one: len(one[1]), default=(("", ""), np.zeros(0, dtype=np.int64)))
     if not len(culprits):
         return LintCheck("exchanged", "not asked", "No factors were said to be exchangeable.")
     said = (
@@ -256,17 +251,6 @@ def _order_free_numbers(sided: Sided, places: Sequence[int]) -> Ints:
     told = [np.array([shared[label] for label in space.factors[k].labels])[codes[:, k]] for k in places]
     codes[:, list(places)] = np.sort(np.stack(told, axis=1), axis=1)
     return np.asarray(np.unique(codes, axis=0, return_inverse=True)[1]).ravel()
-
-
-def _factors_alike(sided: Sided) -> list[tuple[str, ...]]:
-    """Pairs of factors that have most of their values in common."""
-    values = {factor.name: set(factor.labels) for factor in sided.whole.space.factors}
-    pairs = list(combinations(values, 2))[:_MOST_SUSPECTED]
-    return [
-        (one, other)
-        for one, other in pairs
-        if len(values[one] & values[other]) >= max(_LEAST_SHARED, len(values[one] | values[other]) / 2)
-    ]
 
 
 def _how_many(sided: Sided, culprits: Ints) -> str:
