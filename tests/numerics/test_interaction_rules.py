@@ -95,3 +95,51 @@ def test_noise_is_not_worth_a_product():
     noise = np.random.default_rng(0).normal(size=(20, 144, 1))
     tried = [PRODUCT in rules_for(SeenTable(grid, (12, 12), one, np.zeros(144))) for one in noise]
     assert sum(tried) <= 2
+
+
+def others_mean(rows: dict[tuple[int, ...], float], asked: tuple[int, ...], factors: tuple[int, ...]) -> float:
+    """The mean of the other rows that agree on some factors; of all rows where there is none."""
+    alike = [y for row, y in rows.items() if row != asked and all(row[k] == asked[k] for k in factors)]
+    return float(np.mean(alike or list(rows.values())))
+
+
+def gate_opens(rows: dict[tuple[int, ...], float], asked: tuple[int, ...]) -> float:
+    """Try every gate, and for each of its values every other factor, one row at a time."""
+    factors, best = range(len(asked)), {}
+    for gate in factors:
+        total, opened = 0.0, {}
+        for value in {row[gate] for row in rows}:
+            mine = {row: y for row, y in rows.items() if row[gate] == value}
+            lost = {
+                f: sum((others_mean(rows, row, (gate, f)) - y) ** 2 for row, y in mine.items())
+                for f in factors
+                if f != gate
+            }
+            opened[value] = min(lost, key=lost.__getitem__)
+            total += lost[opened[value]]
+        best[gate] = total, opened
+    gate = min(best, key=lambda one: best[one][0])
+    return others_mean(rows, asked, (gate, best[gate][1][asked[gate]]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_gated_rule_is_a_search_through_all_gates(seed):
+    sizes = (2, 3, 3)
+    grid, seen, rng = parted(sizes, 0.75, seed)
+    seen[np.flatnonzero(grid[:, 1] == grid[:, 2])] = True  # every value of every factor was seen
+    truth = rng.normal(size=len(grid))
+    rows = {tuple(map(int, row)): float(y) for row, y in zip(grid[seen], truth[seen], strict=True)}
+    wanted = [gate_opens(rows, tuple(map(int, row))) for row in grid[~seen]]
+    assert gated(table(grid, seen, truth, sizes), grid[~seen])[:, 0] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_products_on_a_full_table_are_its_largest_singular_values(rank):
+    """Of a table without gaps the best offsets and products are known: means, then singular vectors of the rest."""
+    grid, _, rng = parted((10, 10), 1.0, rank)
+    cells = rng.normal(size=(10, rank)) @ rng.normal(size=(rank, 10)) + 0.3 * rng.normal(size=(10, 10))
+    added = cells.mean(axis=0) + cells.mean(axis=1, keepdims=True) - cells.mean()
+    left, size, right = np.linalg.svd(cells - added)
+    best = (added + (left[:, :rank] * size[:rank]) @ right[:rank]).ravel()
+    said = products(table(grid, np.ones(100, dtype=bool), cells.ravel(), (10, 10)), grid, rank=rank)
+    assert explained(said, best) > 0.995

@@ -151,7 +151,7 @@ def test_a_learner_that_loses_to_adding_up_is_not_relied_on() -> None:
     found = predicted(table)
     assert found.grade == "weak"
     assert found.counts["fine"] == 0
-    assert "adding up one number a value does better" in found.verdict
+    assert "adding up one effect for each value does better" in found.verdict
     fitted = predicted(table, salience="fit", examples=recombine.Examples(symbols=True))
     assert fitted.grade == "sound"
 

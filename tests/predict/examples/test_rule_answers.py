@@ -103,3 +103,20 @@ def test_a_rule_that_nothing_could_test_is_an_if(tmp_path) -> None:
     found.save(tmp_path / "kept")
     kept = recombine.load(tmp_path / "kept").examples
     assert (kept.only_if, kept.assumption) == (True, found.examples.assumption)
+
+
+def test_a_rule_that_says_more_than_adding_up_stands_for_the_truth_where_the_learner_fails() -> None:
+    """Values multiply: who knows the answers expects about the same as who takes those of the chosen rule for them."""
+    rng = np.random.default_rng(0)
+    codes = np.array([(a, b) for a in range(12) for b in range(12)] * 3)
+    inputs = np.eye(12)[codes].reshape(len(codes), 24) + 0.2 * rng.normal(size=(len(codes), 24))
+    one, other = 2 * rng.normal(size=(2, 12))
+    answers = one[codes[:, 0]] * other[codes[:, 1]] + 0.1 * rng.normal(size=len(codes))
+    unseen = (rng.random(144) < 0.25)[12 * codes[:, 0] + codes[:, 1]]
+    how = HOW | {"target_kind": "number", "examples": recombine.Examples(inputs)}
+    truth = asked(codes, answers.tolist(), np.zeros(len(codes), dtype=bool))
+    blind = recombine.predict(asked(codes, answers.tolist(), unseen), **how)
+    told = recombine.predict(asked(codes, answers.tolist(), unseen), **how, truth=truth)
+    assert blind.held_out.value < 0.5  # the learner over the factors is no good here
+    assert "a rule over the factors (adding up one effect for each value and a product of a and b)" in blind.verdict
+    assert blind.expected.value == pytest.approx(told.expected.value, abs=0.05)

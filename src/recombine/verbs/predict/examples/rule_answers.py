@@ -142,7 +142,7 @@ def rule_answers(prediction: Any) -> RuleAnswers | None:
     held = prediction.held_out or Expected(score_of(own))
     record = _easier_record(held, prediction.backtest) if held.abstains else held
     found = RuleAnswers(truth, record, only_if=held.abstains)
-    found = _chosen(prediction.support, found, seed=prediction.learner.seed) if len(codes) else found
+    found = _chosen(prediction.learner.support, found, seed=prediction.learner.seed) if len(codes) else found
     return None if found.test == "failed" or not len(codes) else found
 
 
