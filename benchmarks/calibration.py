@@ -325,8 +325,8 @@ def main() -> None:
 
 def print_sentences(given: Any, worlds: int) -> None:
     """How often the first sentence names what was planted."""
-    planted = (*sentence_worlds.PLANTED, *sentence_worlds.EVALUATED, *sentence_worlds.SUSPECTED)
-    planted = tuple(one for one in planted if given.only in one.name)
+    kinds = (sentence_worlds.PLANTED, sentence_worlds.EVALUATED, sentence_worlds.SWAPPED, sentence_worlds.SUSPECTED)
+    planted = tuple(one for kind in kinds for one in kind if given.only in one.name)
     found = {one.name: sentence_worlds.shares(one, worlds=worlds, seed=given.seed) for one in planted}
     rows = [[name, worlds, *(f"{100 * share:.1f}" for share in one.values())] for name, one in found.items()]
     measure.table(["planted", "worlds", "told %", "another thing, or what is not there %"], rows)

@@ -21,6 +21,7 @@ import numpy as np
 
 import recombine
 from recombine.verbs.audit.structural_zeros import suspect_zeros
+from recombine.verbs.evaluate.swap_test import SwapTest, swap_test
 
 Rng = np.random.Generator
 _GRIDS = ((6, 6), (8, 5), (4, 4, 3), (5, 3, 3), (3, 3, 3, 2))
@@ -147,6 +148,64 @@ def shortcut(rng: Rng, *, follow: float | None = None) -> dict[str, list[Any]]:
     return _rows(codes, answer=[f"c{one}" for one in truth], said=[f"c{one}" for one in said], split=side)
 
 
+@dataclass(frozen=True)
+class _Photographs:
+    """A world for swaps: things (f0), whose class is asked, in places (f1), with so many rows of each pair.
+
+    The answers are wrong by `noise`, in each pair by more or less if pairs `differ`; `trained` tables have a side of
+    training rows in which the place gives away the class.
+    """
+
+    classes: int
+    codes: Any  # (pairs, 2)
+    rows: int
+    noise: float
+    differ: float
+    trained: bool
+
+    @classmethod
+    def drawn(cls, rng: Rng) -> "_Photographs":
+        """Any such world."""
+        classes = int(rng.integers(2, 4))
+        sizes = (classes * int(rng.integers(2, 4)), int(rng.integers(3, 8)))
+        codes = np.array(list(product(*map(range, sizes))))
+        how = (int(rng.integers(5, 30)), float(rng.uniform(0.02, 0.3)), float(rng.choice([0.0, 0.1])))
+        return cls(classes, codes, *how, bool(rng.random() < 0.5))
+
+    def table(self, rng: Rng, follow: float) -> dict[str, list[Any]]:
+        """Answers of a model that says what the place points to in a share of the rows."""
+        codes = np.repeat(self.codes, self.rows, axis=0)
+        truth, points = codes[:, 0] % self.classes, codes[:, 1] % self.classes
+        hard = np.repeat(self.noise + self.differ * rng.uniform(-1, 1, len(self.codes)), self.rows)
+        said = np.where(rng.random(len(codes)) < hard, rng.integers(0, self.classes, len(codes)), truth)
+        said = np.where(rng.random(len(codes)) < follow, points, said)
+        given_away = np.flatnonzero((points == truth) | (rng.random(len(codes)) < 0.3))
+        every = np.arange(len(codes))
+        every, side = (
+            (np.concatenate([every, given_away]), ["test"] * len(every) + ["train"] * len(given_away))
+            if self.trained
+            else (every, ["test"] * len(every))
+        )
+        answers = {"answer": [f"c{one}" for one in truth[every]], "said": [f"c{one}" for one in said[every]]}
+        return _rows(codes[every], **answers) | ({"split": side} if self.trained else {})
+
+
+def _swapped(table: dict[str, list[Any]]) -> SwapTest:
+    split = "split" if "split" in table else None
+    asked = {"factors": ["f0", "f1"], "target": "answer", "prediction": "said", "split": split}
+    return swap_test(recombine.evaluate(table, **asked, causes=False).outcomes)
+
+
+def followed(rng: Rng, *, planted: bool) -> dict[str, list[Any]]:
+    """A place that is followed as far as, by the sentence about a model that does not, is found in 80 %; or is not."""
+    world = _Photographs.drawn(rng)
+    honest = world.table(rng, 0.0)
+    if not planted:
+        return honest
+    found_from = next(one.found_from for one in _swapped(honest).factors if one.factor == "f1")
+    return world.table(rng, 1.0 if found_from is None else found_from)
+
+
 def _evaluated(table: dict[str, list[Any]]) -> str:
     """The first sentence, with what is planted put in brackets where it is said."""
     factors = [name for name in table if name[0] == "f"]
@@ -225,6 +284,14 @@ EVALUATED = (
     Planted("no group: heavy tails", heavy_tails, _evaluated, "", BELOW),
 )
 """Worlds for `evaluate`: the words that tell what is planted, and those of a false alarm."""
+SWAPPED = tuple(
+    Planted(name, partial(followed, planted=planted), lambda table: _swapped(table).verdict, words, other)
+    for name, planted, words, other in (
+        ("factor followed as far as found in 80 %", True, "hangs on f1", "hangs on f0"),
+        ("no factor followed", False, "", "hangs on"),
+    )
+)
+"""Worlds for `evaluate`'s swaps."""
 SUSPECTED = tuple(
     Planted(name, partial(pairs_apart, kind=kind), _suspected, words, "another")
     for name, kind, words in (

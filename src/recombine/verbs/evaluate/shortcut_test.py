@@ -11,6 +11,10 @@ what the other loses.
 What chance does is seen by shuffling the shifts among the combinations that they were measured against. That leaves how
 hard each of them is, and each truth's confusions, as they are; it breaks only the tie to the value. Where shuffling
 changes nothing (the value alone predicts one and the same class for all of them), nothing can be claimed.
+
+Where no factor is followed, it is asked how much of it would have been found: answers are shuffled as above, so that no
+tie is left, and each row is answered with what the factor points to with some chance; the chance is looked for at which
+four of five such tables would be called followed.
 """
 
 from collections.abc import Callable
@@ -19,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recombine.data.support import LabelTarget
+from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Ints, Numbers, commonest, number, totals
 from recombine.verbs.evaluate.outcomes import Outcomes
 
@@ -27,6 +32,10 @@ FOLLOWED = 0.025
 _MOST_CLASSES = 64  # that are told apart: those that are answered wrongly most; the rest count as one
 _MOST_WORK = 10**7  # shares times draws: beyond, draws are fewer
 _ROUNDING = 1e-9
+POWER = 0.8
+"""How often a factor is found that is said to be found."""
+_PLANTED = 60  # tables for each chance that is tried
+_HALVINGS = 6  # of the chance: it is known to a sixty-fourth
 
 _Agreement = Callable[[Numbers], float]
 
@@ -55,6 +64,21 @@ def following_chances(outcomes: Outcomes, *, draws: int, seed: int = 0) -> tuple
     return tuple(_chance(outcomes, lines, factor, draws, rng) for factor in range(width))
 
 
+def found_following(outcomes: Outcomes, *, seed: int = 0) -> tuple[float | None, ...]:
+    """For each factor, the share of rows from which on following it would be found four times of five.
+
+    None where that cannot be asked, and where even a model that always followed it would not be found.
+    """
+    lines = _AnswerShares.of(outcomes)
+    questions = [_question(outcomes, lines, factor) for factor in range(len(outcomes.tested.space.factors))]
+    asked = sum(one is not None for one in questions)
+    planted = max(_PLANTED // 3, min(_PLANTED, _MOST_WORK // (2 * _HALVINGS * lines.shares.size)))
+    return tuple(
+        None if one is None else _least_found(lines, one, FOLLOWED / asked, planted, np.random.default_rng([seed, 4]))
+        for one in questions
+    )
+
+
 def followed(chances: tuple[float | None, ...]) -> tuple[bool, ...]:
     """Which factors are followed, by more than chance: as many as could be asked about share one error.
 
@@ -71,6 +95,7 @@ class _AnswerShares:
 
     combination: Ints
     truth: Ints
+    rows: Numbers
     shares: Numbers
     place: Ints
 
@@ -84,29 +109,97 @@ class _AnswerShares:
         rows = totals(ids, outcomes.count, len(keys))
         shares = np.zeros((len(keys), min(classes, _MOST_CLASSES)))
         np.add.at(shares, (ids, place[outcomes.said]), outcomes.count / np.maximum(rows[ids], _ROUNDING))
-        return cls(keys // classes, keys % classes, shares, place)
+        return cls(keys // classes, keys % classes, rows, shares, place)
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """One factor: which lines are alike but for it, how far shifts agree with its values, and what these point to.
+
+    `points` is a line of class shares for each value; None where training does not tell it.
+    """
+
+    alike: Ints
+    agreement: _Agreement
+    value: Ints  # of each line
+    points: Numbers | None
+    size: int
+
+    def shift(self, shares: Numbers) -> Numbers:
+        """How far each line's answers are from those of the lines that are alike."""
+        return shares - _means(shares, self.alike)
+
+    def shuffle(self, rng: np.random.Generator) -> Ints:
+        """The places of the lines, shuffled among those that are alike."""
+        found = np.empty(len(self.alike), dtype=np.int64)
+        found[np.argsort(self.alike, kind="stable")] = np.lexsort((rng.random(len(self.alike)), self.alike))
+        return found
+
+
+def _question(outcomes: Outcomes, lines: _AnswerShares, factor: int) -> _Question | None:
+    alike = _measured_against(outcomes, lines, factor)
+    value, size = outcomes.tested.codes[lines.combination, factor].astype(np.int64), outcomes.tested.space.sizes[factor]
+    target = None if outcomes.training is None else outcomes.training.target
+    if outcomes.training is None or not isinstance(target, LabelTarget):
+        agreement = _across_truths(outcomes, lines, factor)
+        return None if agreement is None else _Question(alike, agreement, value, None, size)
+    seen, width = outcomes.training.codes[target.combination, factor].astype(np.int64), lines.shares.shape[1]
+    counts = totals(seen * width + lines.place[target.label], target.count, size * width).reshape(size, width)
+    points = commonest(counts)
+    towards = points[value] - _means(points[value], alike)
+    if np.abs(towards).max() <= _ROUNDING:  # what the value alone predicts is the same for all that are alike
+        return None
+    return _Question(alike, lambda moved: float((moved * towards).sum()), value, points, size)
+
+
+def _shuffled(question: _Question, shift: Numbers, draws: int, rng: np.random.Generator) -> Numbers:
+    """The agreement by chance, so many times."""
+    return np.array([question.agreement(shift[question.shuffle(rng)]) for _ in range(draws)])
 
 
 def _chance(
     outcomes: Outcomes, lines: _AnswerShares, factor: int, draws: int, rng: np.random.Generator
 ) -> float | None:
-    alike = _measured_against(outcomes, lines, factor)
-    target = None if outcomes.training is None else outcomes.training.target
-    if outcomes.training is not None and isinstance(target, LabelTarget):
-        seen = outcomes.training.codes[target.combination, factor].astype(np.int64)
-        agreement = _towards_training(outcomes, lines, factor, (seen, target), alike)
-    else:
-        agreement = _across_truths(outcomes, lines, factor)
-    if agreement is None:
+    question = _question(outcomes, lines, factor)
+    if question is None:
         return None
-    shift = lines.shares - _means(lines.shares, alike)
-    found, order = agreement(shift), np.argsort(alike, kind="stable")
-    least = found - _ROUNDING * max(abs(found), 1.0)
-    shuffled, at_least = np.empty_like(order), 0
-    for _ in range(draws):
-        shuffled[order] = np.lexsort((rng.random(len(alike)), alike))
-        at_least += agreement(shift[shuffled]) >= least
-    return (1 + at_least) / (1 + draws)
+    shift = question.shift(lines.shares)
+    found = question.agreement(shift)
+    at_least = _shuffled(question, shift, draws, rng) >= found - _ROUNDING * max(abs(found), 1.0)
+    return float((1 + at_least.sum()) / (1 + draws))
+
+
+def _least_found(
+    lines: _AnswerShares, question: _Question, level: float, planted: int, rng: np.random.Generator
+) -> float | None:
+    """The share of rows that follow the factor at which so many planted tables are found, by halving."""
+    reach = float(normal_quantile(1 - level))  # standard deviations: where errors are few, draws are too few to tell it
+    low, high = 0.0, 1.0
+    if _power(lines, question, 1.0, reach, planted, rng) < POWER:
+        return None
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        found = _power(lines, question, middle, reach, planted, rng) >= POWER
+        low, high = (low, middle) if found else (middle, high)
+    return high
+
+
+def _power(
+    lines: _AnswerShares, question: _Question, share: float, reach: float, planted: int, rng: np.random.Generator
+) -> float:
+    """How often a factor would be called followed that so many of the rows follow."""
+    agreements, width = np.empty((2, planted)), lines.shares.shape[1]
+    for draw in range(planted):
+        points = question.points
+        if points is None:  # each value points to some class, and every class is pointed to alike
+            points = np.eye(width)[rng.permutation(question.size) % width]
+        follow = (rng.binomial(lines.rows.astype(np.int64), share) / np.maximum(lines.rows, 1))[:, None]
+        answers = (1 - follow) * lines.shares[question.shuffle(rng)] + follow * points[question.value]
+        shift = question.shift(answers)
+        agreements[:, draw] = question.agreement(shift), question.agreement(shift[question.shuffle(rng)])
+    with_tie, by_chance = agreements
+    least = by_chance.mean() + reach * by_chance.std(ddof=1)
+    return float((with_tie > least + _ROUNDING).mean())
 
 
 def _measured_against(outcomes: Outcomes, lines: _AnswerShares, factor: int) -> Ints:
@@ -124,18 +217,6 @@ def _means(numbers: Numbers, groups: Ints) -> Numbers:
     sums = np.zeros((int(groups.max()) + 1, numbers.shape[1]))
     np.add.at(sums, groups, numbers)
     return np.asarray((sums / np.bincount(groups)[:, None])[groups])
-
-
-def _towards_training(
-    outcomes: Outcomes, lines: _AnswerShares, factor: int, trained: tuple[Ints, LabelTarget], alike: Ints
-) -> _Agreement | None:
-    """How far shifts go towards what the value alone predicts; None where that is the same for all that are alike."""
-    size, width = outcomes.tested.space.sizes[factor], lines.shares.shape[1]
-    seen, target = trained
-    counts = totals(seen * width + lines.place[target.label], target.count, size * width).reshape(size, width)
-    towards = commonest(counts)[outcomes.tested.codes[lines.combination, factor]]
-    towards = towards - _means(towards, alike)
-    return (lambda moved: float((moved * towards).sum())) if np.abs(towards).max() > _ROUNDING else None
 
 
 def _across_truths(outcomes: Outcomes, lines: _AnswerShares, factor: int) -> _Agreement | None:

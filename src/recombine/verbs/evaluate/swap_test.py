@@ -28,7 +28,7 @@ from recombine.numerics.groups import Flags, Ints, Numbers, number, totals
 from recombine.numerics.intervals import resampled_difference_interval, resampled_interval
 from recombine.numerics.resampling import IntervalSettings, Resampled, influence_error, times_drawn
 from recombine.verbs.evaluate.outcomes import Outcomes
-from recombine.verbs.evaluate.shortcut_test import followed, following_chances
+from recombine.verbs.evaluate.shortcut_test import POWER, followed, following_chances, found_following
 
 Moved = tuple[float, Numbers]
 """A number, and its derivative by how often each combination counts."""
@@ -55,7 +55,9 @@ class FactorSwap:
     `excess`: how much more often those of two do, both over pairs whose combinations have two rows or more. `stayed`:
     the answer stays though the truth changes. `pairs` of combinations share the truth, and `other_pairs` do not; where
     the rows of a combination differ in their truth, a pair counts in part for each. `by_chance`: how likely the answers
-    go with its values as much by chance, whatever the truth; None where no value was tested with two truths.
+    go with its values as much by chance, whatever the truth; None where no value was tested with two truths. Where no
+    factor is followed, `found_from`: the share of rows that a model would have to follow it in to be found, four times
+    of five.
     """
 
     factor: str
@@ -68,6 +70,7 @@ class FactorSwap:
     stayed: Rate
     sentence: str
     by_chance: float | None = None
+    found_from: float | None = None
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,9 @@ def swap_test(outcomes: Outcomes, *, draws: int = _DRAWS, seed: int = 0) -> Swap
         resampled[draw] = [one.rates(times) for one in swaps]
     settings = IntervalSettings(draws=draws)
     names = outcomes.tested.space.names
+    power = (None,) * len(names) if any(followed(chances)) else found_following(outcomes, seed=seed)
     found = tuple(
-        replace(_describe(name, swaps[k], resampled[:, k], settings), by_chance=chances[k])
+        replace(_describe(name, swaps[k], resampled[:, k], settings), by_chance=chances[k], found_from=power[k])
         for k, name in enumerate(names)
     )
     return SwapTest(_verdict(found), found, draws)
@@ -307,12 +311,12 @@ def _verdict(swaps: tuple[FactorSwap, ...]) -> str:
             changes += f", against {percent(most.within or 0.0)} between two rows of one combination"
             why = "too few combinations can be swapped for an interval, so how much is chance cannot be told"
         return f"{changes}; {why}."
-    relied = [one for one in sure if (one.excess.low or 0.0) > _NOTHING]
-    if not relied:
-        names = listing([one.factor for one in sure])
-        return f"Swapping {names} where it does not matter changes the answers no more than chance does."
     chances = followed(tuple(one.by_chance for one in swaps))
-    named = [one for one, yes in zip(swaps, chances, strict=True) if yes and one in relied]
+    named = [one for one, yes in zip(swaps, chances, strict=True) if yes and one in sure]
+    relied = [one for one in sure if (one.excess.low or 0.0) > _NOTHING]
+    if not (named or relied):
+        names = listing([one.factor for one in sure])
+        return f"Swapping {names} where it does not matter changes the answers no more than chance does.{_power(swaps)}"
     first = max(named or relied, key=lambda one: one.excess.share or 0.0)
     changes = (
         f"{percent(first.changed.share or 0.0)} of the answers, "
@@ -322,5 +326,14 @@ def _verdict(swaps: tuple[FactorSwap, ...]) -> str:
         return f"The answer hangs on {first.factor} where it should not: swapping it changes {changes}."
     return (
         f"Swapping {first.factor} where it does not matter changes {changes}, but no factor is followed: answers go "
-        "with no factor's values by more than chance. Combinations differ in how hard they are."
+        f"with no factor's values by more than chance. Combinations differ in how hard they are.{_power(swaps)}"
     )
+
+
+def _power(swaps: tuple[FactorSwap, ...]) -> str:
+    """How much following would have been found."""
+    known = [f"{one.factor} in {percent(one.found_from)} of the rows" for one in swaps if one.found_from is not None]
+    if not known:
+        return " That a model follows a factor could hardly have been found here."
+    comma = "," if len(known) > 1 else ""
+    return f" That it follows {', or '.join(known)}{comma} would have been found {percent(POWER)} of the time."
