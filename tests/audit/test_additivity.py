@@ -113,7 +113,7 @@ def test_a_sum_modulo_ten_is_failing() -> None:
     classes = [str(k) for k in range(10)]
     audit = recombine.audit(labels(codes, codes.sum(axis=1) % 10, classes=classes, sizes=(20, 20)))
     assert audit.grade == "failing"
-    assert 'always answering "' in audit.verdict
+    assert 'lways answering "' in audit.verdict
 
 
 @pytest.mark.parametrize("kind", ["number", "label"])
@@ -135,7 +135,7 @@ def test_sixty_random_columns_are_not_enough_evidence() -> None:
     rows = rng.integers(0, 2, (300, 60))
     audit = recombine.audit(support_of(rows))
     assert audit.grade == "untested"
-    assert audit.verdict.startswith("Not enough evidence. Nothing was tested: no target was named.")
+    assert audit.verdict.startswith("Not enough evidence: nothing was tested, because no target was named.")
     tested = recombine.audit(labels(np.unique(rows, axis=0), rng.integers(0, 2, 300)))
     assert tested.grade in ("weak", "failing")
 
@@ -144,7 +144,7 @@ def test_a_constant_target_is_untested() -> None:
     codes = grid(np.random.default_rng(0))
     audit = recombine.audit(numbers(codes, np.full(len(codes), 0.1), sizes=(20, 20)))
     assert (audit.grade, audit.expected.value) == ("untested", None)
-    assert "Nothing could be tested: y never varies." in audit.verdict
+    assert "nothing could be tested, because y never varies." in audit.verdict
 
 
 def test_noise_within_combinations_bounds_what_any_rule_can_explain() -> None:

@@ -144,7 +144,11 @@ def test_explain_takes_tuples_mappings_and_tables_and_calls_a_strange_value_nove
     ("support", "grade", "words"),
     [
         (digits("00 01 10 11"), "sound", "All 4 combinations were seen: nothing is left"),
-        (digits("00 01 10"), "untested", "Not enough evidence. Nothing was tested: no target was named. 3 of 4"),
+        (
+            digits("00 01 10"),
+            "untested",
+            "Not enough evidence: nothing was tested, because no target was named. 3 of 4",
+        ),
         (digits("00 11 22 23"), "failing", "falls into 3 islands that no example connects"),
         (digits("000 011 111"), "failing", "on paper they fix 1 of the other 5"),
         (

@@ -105,7 +105,7 @@ def test_models_that_are_equally_good_on_blocks_are_hardly_ever_told_apart() -> 
     assert {one.name for one in found} == {"unseen"}
     assert {(one.combinations, one.pieces) for one in found} == {(80, 8)}
     assert np.mean([one.outcome in ("better", "worse") for one in found]) <= 0.06
-    assert "On 80 combinations (8 pieces of evidence) that were unseen both times" in score_sentence(found[0])
+    assert "On 80 combinations (8 pieces of evidence) unseen both times" in score_sentence(found[0])
 
 
 def test_pieces_that_differ_are_those_of_the_evaluation_that_has_fewer() -> None:

@@ -299,7 +299,7 @@ def test_grades():
 
 def test_the_verdict_is_a_sentence_with_the_numbers():
     assert BASE.verdict.startswith(f"On {BASE.side('unseen').combinations} unseen combinations it gets 50 % right (")
-    assert '; always answering "x" gets 37 %, which it does not beat by more than chance explains (' in BASE.verdict
+    assert '. Always answering "x" gets 37 %, which it does not beat by more than chance explains (' in BASE.verdict
     assert "worse than the seen ones (" in BASE.verdict
     assert "; a match among these was found for 6 of 8 unseen combinations (72 % of their rows)." in BASE.verdict
     assert repr(BASE) == f"Evaluation({BASE.verdict!r})"

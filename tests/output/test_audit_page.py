@@ -16,7 +16,7 @@ import pytest
 from recombine.base.errors import RecordError
 from recombine.base.records import Provenance, Record
 from recombine.output.audit_page import audit_page
-from recombine.output.map_packing import STEPS, LeverageScale, varints
+from recombine.output.map_packing import STEPS, THIN, LeverageScale, varints
 
 UNDETERMINED, DETERMINED, SEEN, NOVEL, IMPOSSIBLE = range(5)
 CREATED = "2025-03-04T05:06:07+00:00"
@@ -77,6 +77,7 @@ def make_record(factors, *, seed=0, command="recombine audit shoes.csv --factors
                     "state": pa.array(state.ravel(), pa.uint8()),
                     "count": pa.array(count.ravel(), pa.int64()),
                     "leverage": pa.array(leverage.ravel().astype(np.float32), pa.float32()),
+                    "answer": pa.array(answers_of(state, count).ravel(), pa.float32()),
                 }
             )
         )
@@ -90,6 +91,11 @@ def make_record(factors, *, seed=0, command="recombine audit shoes.csv --factors
         version="0.1.0",
     )
     return Record("audit", data, {"maps": table} if maps else {}, provenance)
+
+
+def answers_of(state, count):
+    """A mean answer of each cell that rows hold."""
+    return np.where(np.isin(state, (SEEN, THIN)), 1 / np.maximum(count, 1), np.nan).astype(np.float32)
 
 
 def describe(factors, maps, state, leverage, rng):
@@ -253,22 +259,25 @@ def payload_of(page):
     return json.loads(re.search(r'<script type="application/json" id="payload">(.*?)</script>', page, re.DOTALL)[1])
 
 
-def unpacked(text, size, low, high):
-    """What the page's script does, in Python: states, leverages and counts of one map."""
+def unpacked(text, size, low, high, ends):
+    """What the page's script does, in Python: states, leverages, counts and answers of one map."""
     raw = np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8)
     state = raw[:size]
     determined = int((state == DETERMINED).sum())
     high_bytes, low_bytes = raw[size : size + determined], raw[size + determined : size + 2 * determined]
     codes = high_bytes.astype(int) * 256 + low_bytes
     leverage = low * (high / low) ** (codes / STEPS)
-    counts, number, weight = [], 0, 1
-    for byte in raw[size + 2 * determined :].tolist():
-        number += (byte & 127) * weight
+    counts, number, weight, at = [], 0, 1, size + 2 * determined
+    held = int(np.isin(state, (SEEN, THIN)).sum())
+    while len(counts) < held:
+        number += (int(raw[at]) & 127) * weight
         weight *= 128
-        if byte < 128:
+        if raw[at] < 128:
             counts.append(number)
             number, weight = 0, 1
-    return state, leverage, counts
+        at += 1
+    steps = raw[at : at + held].astype(int) * 256 + raw[at + held :]
+    return state, leverage, counts, [] if ends is None else ends[0] + (ends[1] - ends[0]) * steps / STEPS
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -307,11 +316,16 @@ def test_the_packed_cells_are_the_cells_of_the_record(pages, name):
     table = record.tables["maps"]
     for place, drawn in enumerate(payload["maps"]):
         part = table.filter(pa.compute.equal(table["map"], place))
-        state, leverage, counts = unpacked(drawn["cells"], part.num_rows, payload["low"], payload["high"])
+        ends = payload["answers"]
+        state, leverage, counts, answers = unpacked(
+            drawn["cells"], part.num_rows, payload["low"], payload["high"], ends
+        )
         wanted = part["state"].to_numpy()
         assert np.array_equal(state, wanted)
         assert counts == part["count"].to_numpy()[wanted == SEEN].tolist()
         np.testing.assert_allclose(leverage, part["leverage"].to_numpy()[wanted == DETERMINED], rtol=2e-3)
+        if ends is not None:
+            np.testing.assert_allclose(answers, part["answer"].to_numpy()[wanted == SEEN], atol=1e-3)
 
 
 def test_a_page_of_1_200_000_cells_is_below_6_megabytes():

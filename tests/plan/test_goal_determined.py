@@ -121,7 +121,7 @@ def test_a_changed_value_closes_itself_alone(support) -> None:
 def test_nothing_to_do() -> None:
     plan = recombine.plan(digits("00 01 10"))
     assert plan.verdict == (
-        "This goal was met before any plan: if the factors add up, every unseen combination can be worked out already."
+        "This goal was met before: every unseen combination can be worked out, if the factors add up."
     )
     assert (plan.grade, plan.table.num_rows, plan.reached) == ("plausible", 0, True)
     assert [point.value for point in plan.curve] == [4.0]
@@ -131,8 +131,8 @@ def test_two_islands_are_joined_by_one_combination() -> None:
     table = {"material": ["wool", "wool", "silk", "suede"], "garment": ["coat", "hat", "hat", "gloves"]}
     plan = recombine.plan(recombine.read(table, factors=["material", "garment"]))
     assert plan.verdict == (
-        "1 more combination would let all 4 undetermined ones be worked out; "
-        "the first joins material=suede and garment=gloves to the rest."
+        "1 more combination would let all 4 undetermined ones be worked out, if the factors add up. "
+        "The first joins material=suede and garment=gloves to the rest."
     )
     assert plan.lines[0].buys == "joins material=suede and garment=gloves to the rest; 4 more combinations determined"
     assert plan.grade == "plausible"

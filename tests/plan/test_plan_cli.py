@@ -43,7 +43,9 @@ def test_the_answer_comes_first_and_fits_a_screen(folder) -> None:
     done = run(folder, *ASK)
     lines = done.stdout.strip().splitlines()
     assert done.returncode == 0, done.stderr
-    assert lines[0].startswith("1 more combination would let all 4 undetermined ones be worked out; the first joins")
+    assert lines[0].startswith(
+        "1 more combination would let all 4 undetermined ones be worked out, if the factors add up."
+    )
     assert len(lines) <= 24
     assert "next   recombine plan products.csv --factors material,garment --report plan.html" in done.stdout
     assert "\x1b" not in done.stdout
@@ -158,7 +160,7 @@ def test_what_it_proposes_next_can_be_pasted(table, goal, folder, here) -> None:
     said = run(folder, *ASK, "--goal", goal).stdout
     commands = [line.strip().removeprefix("next").strip().split("   ")[0] for line in said.splitlines()]
     commands = [line for line in commands if line.startswith("recombine ")]
-    assert commands or "was met before any plan" in said
+    assert commands or "was met before" in said
     for command in commands:
         words = shlex.split(command)[1:]
         done = CliRunner().invoke(app, words)

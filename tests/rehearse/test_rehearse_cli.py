@@ -36,7 +36,7 @@ def test_the_answer_comes_first(here) -> None:
     done = here("--learner", "additive", "--rounds", "3")
     assert done.exit_code == 0
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    assert lines[0].startswith("Trained anew without them, additive explains")
+    assert lines[0].startswith("Trained anew, additive explains")
     assert "to expect" in done.stdout
     assert "--report rehearse.html" in done.stdout
 

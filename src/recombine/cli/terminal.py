@@ -71,12 +71,13 @@ def lead(console: Console, found: Any, *, why: str = "") -> None:
     first = found.first_screen
     rest = found.verdict[len(first.sentence) :]
     said = [f"[bold {colour}]{escape(first.sentence)}[/]{escape(rest)}"]
-    said += [f"[bold]Next:[/] {escape(first.next_step)}"] if first.next_step else []
     because = why or first.because
-    said += [f"Graded [bold {colour}]{found.grade}[/]: {escape(because)}."] if because else []
+    if because:
+        said += ["", f"Graded [bold {colour}]{found.grade}[/]: {escape(because)}."]
+    said += [f"[bold]Next:[/] {escape(first.next_step)}"] if first.next_step else []
     for line in said:
         console.print(Padding(line, (0, 2)), width=min(console.width, _WIDEST))
-        console.print()
+    console.print()
 
 
 class _Left(ProgressColumn):

@@ -12,7 +12,7 @@ from recombine.base.records import Record
 from recombine.output.grade_reasons import why_graded
 from recombine.output.next_steps import next_step
 
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9“\"'])")
+_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)\s+(?=[A-Z0-9“\"'])")
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _audit(data: Data, grade: Grade) -> str:
 
 def _audit_of_all(data: Data) -> str:
     """Nothing is unseen."""
-    thin = data["counts"]["thin"]
+    thin = data["counts"].get("thin", 0)
     if data.get("likely"):
         return "that the other combinations cannot occur is suspected, not known"
     return f"{many(thin, 'combination')} {_verb(thin, 'has', 'have')} hardly any rows" if thin else "all were seen"
@@ -105,11 +105,11 @@ def _audit_without_target(data: Data, counts: Data, beyond: int) -> str:
         return f"{many(counts['novel'], 'combination')} {hold} a value that was never seen"
     if beyond:
         return f"{many(beyond, 'unseen combination')} {_verb(beyond, 'does', 'do')} not follow from the seen ones"
-    if counts["seen"] <= data["rank"]:
+    if counts["seen"] <= data.get("rank", 0):
         return "every seen combination is needed, and none is to spare for a test"
     measured = data.get("leverage") or {}
     if data["grade"] == "weak":
-        weak = measured["weak"]
+        weak = measured.get("weak", 0)
         return f"{many(weak, 'combination')} {_verb(weak, 'hangs', 'hang')} on less than one example"
     if data["grade"] == "untested":
         return "too little was seen to say how firmly the others follow"

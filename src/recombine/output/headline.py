@@ -200,12 +200,12 @@ def _bad_group(data: Data) -> Headline | None:
 
 
 def _unseen(data: Data) -> int:
-    counts = data.get("likely") or data["counts"]
-    return int(sum(counts[name] for name in ("determined", "undetermined", "novel")))
+    counts = data.get("likely") or data.get("counts") or {"determined": 1}  # not told: some
+    return int(sum(counts.get(name, 0) for name in ("determined", "undetermined", "novel")))
 
 
 def _islands(data: Data) -> Headline | None:
-    counts, unseen = data.get("likely") or data["counts"], _unseen(data)
+    counts, unseen = data.get("likely") or data.get("counts") or {}, _unseen(data)
     if data.get("island_count", 1) < 2 or counts["undetermined"] <= unseen / 2:
         return None
     return Headline(f"{whole(counts['undetermined'])} of {whole(unseen)}", "unseen combinations cannot be worked out")

@@ -32,7 +32,7 @@ from recombine.numerics.interaction_rules import (
     TWO_PRODUCTS,
     rules_for,
 )
-from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST, rule_name
+from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST, is_alone, rule_name
 from recombine.verbs.audit.seen_answers import SeenAnswers, seen_answers, why_untestable
 
 _FOLDS_TO_CHOOSE = 5
@@ -48,7 +48,7 @@ def rule_words(rule: str, *, factors: Sequence[str] = (), commonest: object = No
     """What somebody does who follows a rule, as the subject of a sentence; `commonest` is what the majority says.
 
     >>> rule_words("majority", commonest="cat"), rule_words("colour alone (by rows)")
-    ('always answering "cat"', 'colour alone')
+    ('always answering "cat"', 'going by colour alone')
     >>> rule_words("one product", factors=["colour", "shape"])
     'adding up one effect for each value and a product of colour and shape'
     """
@@ -64,7 +64,7 @@ def rule_words(rule: str, *, factors: Sequence[str] = (), commonest: object = No
         SUBSTITUTION: "answering like values that never gave another answer",
     }
     alike = rule.removesuffix(rule_name("", "rows"))
-    return words.get(alike, alike)
+    return words.get(alike) or (f"going by {alike}" if is_alone(alike) else alike)
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,19 +62,13 @@ def _test_sentence(evidence: AuditEvidence) -> str:
         few = grade(evidence) == "untested"
         return f"{'Not enough evidence: nothing' if few else 'Nothing'} was tested, because no target was named."
     if expected.abstains:
-        reason = (
-            f"{expected.reason}." if expected.tested else f"nothing could be tested. {_sentence(str(expected.reason))}"
-        )
-        return f"Not enough evidence: {reason}"
+        reason = "" if expected.tested else "nothing could be tested, because "
+        return f"Not enough evidence: {reason}{expected.reason}."
     if test.without_rule is not None:
         return f"{without_rule(test)} {_score(expected, test)}"
     if expected.is_open():
         return f"Not enough evidence: {_words(test.chosen, test)} may as well fail as hold. {_score(expected, test)}"
     return _score(expected, test)
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
 
 
 def without_rule(test: AdditiveTest) -> str:

@@ -94,11 +94,11 @@ def cost_text(number: int, cost: float | None, more: str = "") -> str:
     return f"{number:,} {more}combination{'s' * (number != 1)}" + ("" if plain else f" (cost {count(cost or 0.0)})")
 
 
-_MET = "This goal was met before any plan: "
+_MET = "This goal was met before: "
 _IF = "if the factors add up"
 """On which the goals `determined` and `leverage` rest; what an audit says of it stands behind it."""
 _NOTHING = {
-    "determined": _MET + f"{_IF}, every unseen combination can be worked out already.",
+    "determined": _MET + f"every unseen combination can be worked out, {_IF}.",
     "pairs": _MET + "every possible pair of values was seen.",
     "triples": _MET + "every possible triple of values was seen.",
 }
