@@ -107,6 +107,7 @@ _STANDS_FOR = {
     "LIMITS": "hole",
     "MODEL": "model",
     "MODULE": "trust",
+    "NAME=COLUMNS": "set",
     "NAME=SHARE": "fail-under",
     "NAMES": "metric",
     "SCORE": "score",
