@@ -243,7 +243,7 @@ def test_nothing_is_sound_whose_examples_nobody_has_looked_at() -> None:
     assert found.expected.low > 0.8
     assert found.grade == "plausible"
     assert predicted(table, examples=recombine.Examples(symbols=True)).grade == "sound"
-    assert any("give their inputs" in reason for reason in found.reasons)
+    assert any("give the inputs" in reason for reason in found.reasons)
 
 
 def test_worse_by_little_is_not_called_a_tie() -> None:

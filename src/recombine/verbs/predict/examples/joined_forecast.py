@@ -28,19 +28,21 @@ def with_examples(
     unseen = sum(count for verdict, count in found.counts.items() if verdict not in ("seen", "novel"))
     rule = rule_answers(found)
     untested = rule is not None and rule.test == "untested"
-    held = found.held_out
     known = Known(
         found.support,
         found.learner.answers,
         found.truth if rule is None else rule.truth,
         unseen=unseen,
-        unlike=held.reason if held is not None and held.abstains else None,
+        unlike=found.held_out.reason if found.held_out is not None and found.held_out.abstains else None,
         seed=found.learner.seed,
         only_if=untested,
     )
     made = forecast_from(source, known, options, reading, tell=tell)
     if rule is not None and made.way != "held out":
-        made = rule.forecast(made)
+        held = None
+        if not rule.exact and options.seen_score is None:  # machines that are stopped early are not held out
+            held = forecast_from(source, replace(known, truth=None), options, reading, tell=tell).expected
+        made = rule.forecast(made, held)
     if made.expected.value is None:
         unsaid, reasons = made.expected, (example_forecast.verdict(made), *_kept(made, found.reasons))
         return replace(found, examples=made, reasons=reasons, expected=unsaid, network=unsaid, grade="untested")

@@ -8,12 +8,19 @@ rule's answer, which machines on the inputs say, and how often that answer is ri
 held out from the rule. Where the two are independent, shares of right answers multiply and squared errors add up: of an
 accuracy N · R is to be expected, of an R² N + R − 1. Neither is known exactly, and the interval allows for both.
 
+They need not be independent. Inputs may show what factors do not (that doses are in an order), and a network that is
+right where the rule is wrong disagrees with it for that reason. All that is certain are the ends (`_ends`). So where
+the rule is not exact, seen combinations are held out from the machines as well: a second estimate, cut to these ends.
+Both are weighed by how sure they are; the ends count as two deviations from the middle. The interval never becomes
+narrower than that of who knows the truth, since both estimates ask the same machines.
+
 Only a rule that passed its own test is trusted so far (`PASSED`). Where it failed, seen combinations are held out from
 the machines themselves. Where no held-out combination is like the unseen ones, the number holds only *if* the rule goes
 on, and says so. Even then some seen combinations may be determined by the others: what the rule misses of those, which
 are easier, it misses at least, and if it fails on them there is no rule to go on with.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -22,8 +29,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.base.grades import FEWEST_TESTED, Expected, Grade, at_most, earned
-from recombine.base.words import interval_words, text
+from recombine.base.words import interval_words, percent, text
 from recombine.data.support import Support
+from recombine.numerics.distributions import normal_quantile
+from recombine.numerics.intervals import Interval
 from recombine.numerics.simple_rules import ADDITIVE, MEAN
 from recombine.verbs.audit.audit import audit
 from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule, rule_words
@@ -38,6 +47,9 @@ from recombine.verbs.predict.prediction_table import read_combinations
 PASSED, PASSED_LOW = 0.7, 0.3
 """The score of a rule that is trusted, and the low end of its interval. Set before any forecast was looked at; from .5
 to .9 it makes no difference to how often forecasts come true."""
+
+EXACT = 0.97
+"""A rule that is right so often leaves nothing for a second estimate to tell."""
 
 RuleTest = Literal["passed", "failed", "untested"]
 
@@ -60,6 +72,11 @@ class RuleAnswers:
         if self.only_if or value is None or low is None:
             return "failed" if value is not None and value < PASSED else "untested"
         return "passed" if value >= PASSED and low > PASSED_LOW else "failed"
+
+    @property
+    def exact(self) -> bool:
+        """Whether a network that arrives at its answers is right, and one that does not is wrong."""
+        return self.test != "passed" or self.right > EXACT
 
     @property
     def right(self) -> float:
@@ -86,21 +103,54 @@ class RuleAnswers:
             found = replace(found, baseline=found.baseline - lost, lift=(low, value, min(high, 1.0)))
         return replace(found, tested=0 if self.test == "untested" else self.record.tested)
 
-    def forecast(self, arrived: ExampleForecast) -> ExampleForecast:
-        """The same forecast with what the rule misses in every score of it, so that none contradicts another."""
-        right, share = self.right, arrived.score == "accuracy"
+    def _ends(self, arrived: float, *, share: bool) -> Interval:
+        """The least and the most that a network can score which arrives at the rule's answers so often.
 
-        def scored(value: float | None) -> float | None:
-            return None if value is None else value * right if share else value + right - 1
+        Shares: no two events of chances N and R are rarer together than N + R - 1; and it is right either with the rule
+        or against it, so at most min(N, R) + min(1 - N, 1 - R). Errors are lengths: the triangle's inequality.
+        """
+        if share:
+            return max(arrived + self.right - 1, 0.0), 1 - abs(arrived - self.right)
+        apart, off = math.sqrt(max(1 - arrived, 0.0)), math.sqrt(max(1 - self.right, 0.0))
+        return 1 - (apart + off) ** 2, 1 - (apart - off) ** 2
+
+    def weighed(self, arrived: Expected, held: Expected) -> Expected:
+        """The score to expect beside a second estimate: what the machines had on combinations `held` out from them."""
+        alone = self.expected(arrived)
+        if alone.value is None or arrived.value is None or held.value is None:
+            return alone
+        least, most = self._ends(arrived.value, share=arrived.score == "accuracy")
+        other = min(max(held.value, least), most)
+        doubt = _deviation(alone) ** 2 + ((most - least) / 4) ** 2
+        weight = doubt / (doubt + _deviation(held) ** 2)
+        value = alone.value + weight * (other - alone.value)
+        deviation = max(math.sqrt(doubt * (1 - weight)), _deviation(arrived))
+        reach, base = float(normal_quantile(0.975)) * deviation, alone.baseline or 0.0
+        low, high = value - reach, min(value + reach, 1.0)
+        low = max(low, 0.0) if arrived.score == "accuracy" else low
+        return replace(alone, value=value, low=low, high=high, lift=(low - base, value - base, high - base))
+
+    def forecast(self, arrived: ExampleForecast, held: Expected | None = None) -> ExampleForecast:
+        """The same forecast with what the rule misses in every score of it, so that none contradicts another."""
+        expected = self.expected(arrived.expected) if held is None else self.weighed(arrived.expected, held)
+        share = arrived.score == "accuracy"
+        gained = (expected.value or 0.0) - (arrived.expected.value or 0.0)
+
+        def scored(values: Any) -> Any:
+            """Moved as the mean was; a share stays one."""
+            mean = arrived.expected.value
+            if values is None or not mean or not share:
+                return values if values is None or not mean else values + gained
+            return values * (1 + gained / mean) if gained < 0 else values + (1 - values) * gained / max(1 - mean, 1e-9)
 
         return replace(
             arrived,
-            expected=self.expected(arrived.expected),
-            scores=arrived.scores * right if share else arrived.scores + (1 - right) * arrived.base,
-            base=arrived.base * right if share else arrived.base,
+            expected=expected,
+            scores=scored(arrived.scores) if share else arrived.scores - gained * arrived.base,
+            base=arrived.base * self.right if share else arrived.base,
             probe=scored(arrived.probe),
             fewer=scored(arrived.fewer),
-            assumption=self.assumption,
+            assumption=self._assumption(held),
             only_if=self.test == "untested",
         )
 
@@ -108,8 +158,7 @@ class RuleAnswers:
         """What is earned: where nothing was tested at most *weak*, since the number is an *if*."""
         return at_most("weak" if self.test == "untested" else "plausible", earned(expected))
 
-    @property
-    def assumption(self) -> str:
+    def _assumption(self, held: Expected | None) -> str:
         """What is taken for granted, in one line."""
         if self.test == "untested":
             return f"Nothing here could test that: {(self.record.reason or 'too few combinations').removesuffix('.')}."
@@ -118,10 +167,19 @@ class RuleAnswers:
         tested = f"{score} of {self.record.tested:,} held-out combinations"
         if not share:
             tested = f"{self.record.tested:,} held-out combinations with an R² of {score}"
-        return (
+        said = (
             f"The true answers are not known: those of {self.truth.source} stand for them, which told "
-            f"{tested}{' right' if share else ''}."
+            f"{tested}{' right' if share else ''}"
         )
+        if held is None or held.value is None:
+            return f"{said}."
+        own = f"{percent(held.value)}" if share else f"an R² of {held.value:.2f}"
+        return f"{said}; what these machines get on rows of held-out ones ({own}) counts as well."
+
+
+def _deviation(expected: Expected) -> float:
+    """The standard deviation that a 95 % interval stands for."""
+    return ((expected.high or 0.0) - (expected.low or 0.0)) / (2 * float(normal_quantile(0.975)))
 
 
 def rule_answers(prediction: Any) -> RuleAnswers | None:
