@@ -1,6 +1,7 @@
 """Every verb takes a table or a Support, and hands back a Result that can be drawn, saved, loaded and compared."""
 
 import base64
+import html
 import itertools
 import re
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 import recombine
 from recombine.base.errors import OutputError, RecordError, SettingError
-from recombine.base.grades import COLOURS, EXIT_CODES, GRADES, MEANING
+from recombine.base.grades import COLOURS, EXIT_CODES, GRADES, MEANING, MEANINGS
 from recombine.output.pages import draw, view
 from tests.probes.test_probe import a_probe
 from tests.studies.made import a_study
@@ -82,7 +83,7 @@ def test_any_saved_result_is_opened_by_one_word(result, tmp_path) -> None:
 def test_the_page_explains_every_grade(result, tmp_path) -> None:
     page = result.page(tmp_path / "page.html").read_text(encoding="utf-8")
     assert page == draw(result.record())
-    for grade, meaning in MEANING.items():
+    for grade, meaning in MEANINGS[result.kind].items():
         assert f"<dt>{grade.capitalize()}</dt><dd>{meaning.capitalize()}.</dd>" in page
     assert f'<b class="grade grade-{result.grade}">{result.grade}</b>' in page
 
@@ -99,7 +100,8 @@ def test_a_page_is_drawn_over_a_page_and_over_nothing_else(result, tmp_path) -> 
 
 def test_a_notebook_shows_the_sentence_the_grade_and_a_picture(result) -> None:
     shown = result._repr_html_()
-    assert result.verdict.replace("'", "&#x27;") in shown
+    assert result.verdict.replace("'", "&#x27;") in shown.replace("</b>", "")
+    assert f"Next: {result.first_screen.next_step}" in html.unescape(shown)
     assert f"Graded <b>{result.grade}</b>" in shown
     (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', shown)
     svg = base64.b64decode(picture).decode()
@@ -116,7 +118,8 @@ def test_a_notebook_computes_only_what_it_draws(monkeypatch) -> None:
     verdicts = whole.tables["cells"]["verdict"].to_numpy().reshape(9, 9, 9)[:, :, 0]
     shown = found.shown_record()
     assert np.array_equal(shown.tables["cells"]["verdict"].to_numpy().reshape(9, 9), verdicts)
-    assert view(shown, verdict="V.", grade="weak") == view(whole, verdict="V.", grade="weak")
+    first = found.first_screen
+    assert view(shown, verdict="V.", grade="weak", first=first) == view(whole, verdict="V.", grade="weak", first=first)
     monkeypatch.setattr(type(found), "record", None)
     assert found._repr_html_()
 
