@@ -33,12 +33,18 @@ def asked_for(given: argparse.Namespace) -> list[Trial]:
 
 
 def collect(chosen: list[Trial], given: argparse.Namespace) -> list[Record]:
-    """Records of every family, which say on the way how long they take."""
+    """Records of every family, which say on the way how long they take; with `--out` also line by line beside it, so
+    that a run that is ended before its end is not lost.
+    """
     warnings.filterwarnings("ignore")
     found: list[Record] = []
     started = time.perf_counter()
     for one in chosen:
-        found += one.records(_SMOKE_TABLES if given.smoke else given.tables or one.tables)
+        mine = list(one.records(_SMOKE_TABLES if given.smoke else given.tables or one.tables))
+        found += mine
+        if given.out:
+            with Path(given.out).with_suffix(".jsonl").open("a", encoding="utf-8") as lines:
+                lines.writelines(f"{json.dumps(record, default=str)}\n" for record in mine)
         if not given.smoke:
             print(f"{one.name}: {time.perf_counter() - started:.0f} s", flush=True)
     return found
