@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.base.errors import ColumnError, SettingError, nearest
-from recombine.data.engine import explained, sniffing_again, stream
+from recombine.data.engine import OpenTable, explained, sniffing_again, stream
 from recombine.data.frames import as_arrow
 from recombine.data.group_counts import factor_keys
 from recombine.data.row_codes import factor_codes, has_order
@@ -179,9 +179,7 @@ def _batches(
         explained(open_table),
     ):
         backend = open_table.backend
-        if ordered and backend.name == "duckdb":  # the same rows are in the same halves each time
-            backend.con.execute("SET preserve_insertion_order = true")
-        table = filtered(open_table.table, where, backend)
+        table = filtered(_in_order(open_table) if ordered else open_table.table, where, backend)
         places = {name: _find(target, name, table) for name, target in given.items()}
         keys = factor_keys(table, question, backend)
         asked = {f"f{place}": key.expression for place, key in enumerate(keys)}
@@ -197,6 +195,18 @@ def _batches(
                 _check_width(outputs, name, one, vectors[name].shape[1])
             codes = factor_codes(part, support.space, keys)
             yield VectorBatch(groups.lookup(codes), vectors, part["recombine_beside"] if beside is not None else None)
+
+
+def _in_order(open_table: OpenTable) -> Any:
+    """A table whose rows and columns come in their own order, so that the same rows are in the same halves each time.
+
+    Where order is not asked for, DuckDB also lists the columns of a table with more than 2,048 of them in any order,
+    each time in another one: the outputs of two vectors would be paired at random.
+    """
+    if open_table.backend.name != "duckdb":
+        return open_table.table
+    open_table.backend.con.execute("SET preserve_insertion_order = true")
+    return open_table.backend.table(open_table.table.get_name())
 
 
 def _numbered(source: Any, question: TableQuery, lengths: Sequence[int], *, sniff_all: bool) -> pa.Table:
