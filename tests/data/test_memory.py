@@ -39,15 +39,12 @@ except RecombineError as error:
     assert "to list it would take" in said
 
 
-def test_impossible_conjunctions_that_speak_of_many_factors_end_in_words() -> None:
+def test_impossible_conjunctions_that_speak_of_many_factors_are_counted() -> None:
     said = told("""
 space = Space.of({f"f{k}": range(10) for k in range(12)}, impossible=[{f"f{k}": 1} for k in range(12)])
-try:
-    print(space.size)
-except RecombineError as error:
-    print(error)
+print(space.size)
 """)
-    assert "declare fewer" in said
+    assert int(said) == 9**12
 
 
 @pytest.mark.process

@@ -37,7 +37,7 @@ def test_rules_equal_a_loop_over_combinations(way: str, sparse: bool) -> None:
     expected = partial(brute, codes, values, weights)
     assert np.allclose(told, [expected(codes[e], own=e) for e in own], equal_nan=True)
     for k in range(3):
-        alone = rules.factor_alone(k, codes[own], own=own)
+        alone = rules.factors_alone([k], codes[own], own=own)
         assert np.allclose(alone, [expected(codes[e], own=e, factor=k) for e in own], equal_nan=True)
-        alone = rules.factor_alone(k, asked)
+        alone = rules.factors_alone([k], asked)
         assert np.allclose(alone, [expected(one, factor=k) for one in asked], equal_nan=True)

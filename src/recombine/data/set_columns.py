@@ -146,7 +146,7 @@ def _marked(parts: list[pa.Array], names: Sequence[str]) -> pa.Array:
     missing = np.stack([one.is_null().to_numpy(zero_copy_only=False) for one in parts], axis=1).any(axis=1)
     _, which = np.nonzero(marks)
     values = pa.array(names, pa.string()).take(pa.array(which))
-    return _list_array(marks.sum(axis=1), values, missing)
+    return _list_array(marks.sum(axis=1), values, np.asarray(missing))
 
 
 def _side_by_side(parts: list[pa.Array]) -> pa.Array:
@@ -158,7 +158,7 @@ def _side_by_side(parts: list[pa.Array]) -> pa.Array:
     number = len(parts[0])
     line, which = np.nonzero(there)
     values = pa.concat_arrays(parts).take(pa.array(which * number + line))
-    return _list_array(there.sum(axis=1), values, ~there.any(axis=1))
+    return _list_array(there.sum(axis=1), values, np.asarray(~there.any(axis=1)))
 
 
 def _list_array(lengths: Ints, values: pa.Array, missing: npt.NDArray[np.bool_]) -> pa.Array:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from recombine.numerics.groups import Codes, Groups, Ints, Numbers, columns_of, 
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-Counted = Literal["combinations", "rows"]
-"""What counts alike in a mean."""
 
 ADDITIVE, NEAREST, MEAN, MAJORITY = "additive", "nearest seen", "mean", "majority"
 CONSTANTS = (MEAN, MAJORITY)
@@ -39,13 +36,13 @@ _AT_A_TIME = 1 << 20
 """Pairs of combinations compared at a time: they stay close to the processor."""
 
 
-def rule_name(rule: str, counted: Counted) -> str:
-    """What a rule is called: combinations count alike unless it says that rows do.
+def by_rows(rule: str) -> str:
+    """What a rule is called in which rows count alike, and not combinations.
 
-    >>> rule_name(NEAREST, "combinations"), rule_name(NEAREST, "rows")
-    ('nearest seen', 'nearest seen (by rows)')
+    >>> by_rows(NEAREST)
+    'nearest seen (by rows)'
     """
-    return rule if counted == "combinations" else f"{rule} (by rows)"
+    return f"{rule} (by rows)"
 
 
 def alone_name(factor: str) -> str:
@@ -60,10 +57,10 @@ def alone_name(factor: str) -> str:
 def is_alone(rule: str) -> bool:
     """Whether that is the name of a rule that looks at one factor.
 
-    >>> is_alone(alone_name("colour")), is_alone(rule_name(alone_name("colour"), "rows")), is_alone(NEAREST)
+    >>> is_alone(alone_name("colour")), is_alone(by_rows(alone_name("colour"))), is_alone(NEAREST)
     (True, True, False)
     """
-    return rule.removesuffix(rule_name("", "rows")).endswith(alone_name(""))
+    return rule.removesuffix(by_rows("")).endswith(alone_name(""))
 
 
 def filled(answers: Numbers, otherwise: Numbers | float) -> Numbers:
@@ -82,7 +79,7 @@ class SimpleRules:
     >>> codes = np.array([[0, 0], [0, 1], [1, 0]], dtype=np.int32)
     >>> groups = lambda factors: group(codes, sizes=(2, 2), factors=tuple(factors))
     >>> rules = SimpleRules(codes, groups, np.array([[1.0], [3.0], [7.0]]), np.array([1.0, 3.0, 1.0]))
-    >>> rules.nearest(np.array([[1, 1]])).tolist(), rules.factor_alone(0, codes, own=np.arange(3)).ravel().tolist()
+    >>> rules.nearest(np.array([[1, 1]])).tolist(), rules.factors_alone([0], codes, own=np.arange(3)).ravel().tolist()
     ([[4.0]], [3.0, 1.0, nan])
     """
 
@@ -97,22 +94,18 @@ class SimpleRules:
             return self.values * self.weights[:, None]
         return self.values.multiply(self.weights[:, None]).tocsr()
 
-    def factor_alone(self, factor: int, asked: Codes, *, own: Ints | None = None) -> Numbers:
-        """(c, m) The mean answer of those with the same value of one factor.
+    def factors_alone(self, factors: Sequence[int], asked: Codes, *, own: Ints | None = None) -> Numbers:
+        """(c, m) The mean answer of those with the same values of some factors, or of one.
 
         `own` are the places of what is asked among the seen ones, each of which is then left out for its own answer.
         """
-        return self.factors_alone([factor], asked, own=own)
-
-    def factors_alone(self, factors: Sequence[int], asked: Codes, *, own: Ints | None = None) -> Numbers:
-        """(c, m) The same for those that agree on all of some factors."""
         return _means(*self._sums(factors, asked, own))
 
     def by_name(self, names: Sequence[str], asked: Codes, *, own: Ints | None = None) -> Iterator[tuple[str, Numbers]]:
         """Each of the rules with its name, given those of the factors."""
         yield NEAREST, self.nearest(asked, own=own)
         for k, name in enumerate(names):
-            yield alone_name(name), self.factor_alone(k, asked, own=own)
+            yield alone_name(name), self.factors_alone([k], asked, own=own)
 
     def nearest(self, asked: Codes, *, own: Ints | None = None) -> Numbers:
         """(c, m) The mean answer of those that agree on the most factors, the combination itself if it was seen.

@@ -64,7 +64,7 @@ class MapCells:
     @property
     def held(self) -> npt.NDArray[np.bool_]:
         """The cells that rows hold."""
-        return (self.state == SEEN) | (self.state == THIN)
+        return np.asarray((self.state == SEEN) | (self.state == THIN))
 
     def tally(self) -> dict[str, int]:
         """How many cells are in each state."""

@@ -38,7 +38,7 @@ from recombine.verbs.audit.block_holdout import (
     missing_reason,
     weigh_classes,
 )
-from recombine.verbs.audit.rule_choice import RuleChoice, choose_rule, hold_apart, try_rules
+from recombine.verbs.audit.rule_choice import choose_rule, hold_apart, try_rules
 from recombine.verbs.audit.seen_answers import SeenAnswers, seen_answers, why_untestable
 
 _MOST_TESTED = 2_000  # combinations: their mean is then known to two points of a hundred
@@ -175,14 +175,14 @@ def additive_test(
     alone = _one_at_a_time(known, answers, found)
     classes = None if unseen is None or codes.shape[1] <= 2 else missing_classes(known, *unseen)
     in_blocks = any(one.factors != alone.factors for one in classes or ())
-    tries = RuleChoice({}, None)
+    tries: Mapping[str, Numbers] = {}
+    chosen: str | None = None
     if not additive_only and support.vectors is None and not support.space.set_factors:  # rules of one-hot values
-        tries = try_rules(known, answers, alone.rows, found.said, quick=in_blocks, seed=seed)
-    every = replace(alone, said={**alone.said, **tries.said})
+        tries, chosen = try_rules(known, answers, alone.rows, found.said, quick=in_blocks, seed=seed)
+    every = replace(alone, said={**alone.said, **tries})
     of_rule = _losses_of_rules(answers, every)
     test = _summary(target, answers, found, every.said, of_rule, sampled=len(tried) < len(codes))
     test = replace(test, unit=_unit(support))
-    chosen = tries.chosen
     if chosen is not None:
         alone = replace(alone, said={**alone.said, **hold_apart(known, answers, alone.rows, seed=seed, only=chosen)})
     if not in_blocks:
@@ -231,7 +231,7 @@ def _simple_answers(
         return
     yield NEAREST, nearest_answers(space.effects, known.codes, np.asarray(rules.values), asked, own)
     for k, name in enumerate(space.names if len(space.names) > 1 else ()):  # a factor alone is the combination itself
-        yield alone_name(name), rules.factor_alone(k, asked, own=own)
+        yield alone_name(name), rules.factors_alone([k], asked, own=own)
 
 
 def _in_blocks(

@@ -22,7 +22,7 @@ import pyarrow as pa
 from recombine.data.sets import Sets
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
-from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.numerics.rows import Rows, ends
 from recombine.verbs.audit.coverage import thin
 from recombine.verbs.audit.determinacy import NO_ISLAND, Determinacy, determinacy
@@ -294,7 +294,7 @@ def _answer_sums(support: Support) -> tuple[Numbers, Numbers]:
     if isinstance(target, NumberTarget):
         return target.total + target.shift * target.count, target.count
     shown = target.count * (target.label == _shown_class(target))
-    added = [np.bincount(target.combination, weights=weights, minlength=size) for weights in (shown, target.count)]
+    added = [totals(target.combination, weights, size) for weights in (shown, target.count)]
     return added[0], added[1]
 
 

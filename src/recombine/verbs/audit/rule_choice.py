@@ -14,7 +14,6 @@ it is compared with afterwards, it was not chosen by: a model and a trained lear
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from recombine.numerics.interaction_rules import (
     TWO_PRODUCTS,
     rules_for,
 )
-from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST, is_alone, rule_name
+from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, NEAREST, by_rows, is_alone
 from recombine.verbs.audit.seen_answers import SeenAnswers, seen_answers, why_untestable
 
 _FOLDS_TO_CHOOSE = 5
@@ -63,32 +62,25 @@ def rule_words(rule: str, *, factors: Sequence[str] = (), commonest: object = No
         TWO_PRODUCTS: f"adding up one effect for each value and two products of {two}",
         SUBSTITUTION: "answering like values that never gave another answer",
     }
-    alike = rule.removesuffix(rule_name("", "rows"))
+    alike = rule.removesuffix(by_rows(""))
     return words.get(alike) or (f"going by {alike}" if is_alone(alike) else alike)
-
-
-@dataclass(frozen=True, eq=False)
-class RuleChoice:
-    """What rules said of held-out combinations that say more than adding up, and which of them is chosen, if any is."""
-
-    said: Mapping[str, Numbers]
-    chosen: str | None
 
 
 def try_rules(
     known: Support, answers: SeenAnswers, rows: Ints, additive: Numbers, *, quick: bool = False, seed: int = 0
-) -> RuleChoice:
-    """Where adding up, which gives `additive` for the rows that are held out, leaves much to gain; by those that are
-    `quick` where hundreds of blocks are held out.
+) -> tuple[dict[str, Numbers], str | None]:
+    """What rules that say more than adding up answer for the rows that are held out, and the name of the chosen one, if
+    one is. None is tried where adding up, which gives `additive` for them, leaves little to gain, and only those that
+    are `quick` where hundreds of blocks are held out.
     """
     lost = answers.losses(rows, additive)
     constant = answers.losses(rows, answers.constant(rows))
     much = float(lost.sum()) > _LITTLE * (len(lost) if answers.classes else float(constant.sum()))
     if not much or not _can_choose(known, answers, rows):
-        return RuleChoice({}, None)
+        return {}, None
     said = hold_apart(known, answers, rows, seed=seed, quick=quick)
     others = {name: answers.losses(rows, values) for name, values in said.items()}
-    return RuleChoice(said, choose_rule([lost, constant], others, np.arange(len(rows)), seed=seed))
+    return said, choose_rule([lost, constant], others, np.arange(len(rows)), seed=seed)
 
 
 def _can_choose(known: Support, answers: SeenAnswers, rows: Ints) -> bool:
@@ -114,7 +106,7 @@ def chosen_rule(support: Support, *, seed: int = 0) -> str | None:
     if not _can_choose(known, answers, every) or not dense(known.space.sizes):
         return None
     alone = held_out(known.codes, known.space.sizes, answers.values, every)
-    return try_rules(known, answers, alone.rows, alone.said, seed=seed).chosen
+    return try_rules(known, answers, alone.rows, alone.said, seed=seed)[1]
 
 
 def ask_rule(rule: str, support: Support, codes: Codes) -> Numbers:

@@ -11,8 +11,8 @@ from recombine.numerics.effects import IncidenceDesign
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.incidence_fit import LARGEST, IncidenceFit
 from recombine.numerics.sparse_solver import SparseLeverage
-from recombine.verbs.audit.additivity import seen_answers, why_untestable
 from recombine.verbs.audit.determinacy import Determinacy, determinacy
+from recombine.verbs.audit.seen_answers import seen_answers, why_untestable
 
 
 def set_answers(support: Support, solved: Determinacy, codes: Codes) -> Numbers | None:

@@ -132,7 +132,8 @@ class SetDeterminacy(Determinacy):
         total = 0.0
         sizes = [kind.sizes if isinstance(kind, Sets) else range(1) for kind in self.effects.kinds]
         for chosen in np.ndindex(*(len(one) for one in sizes)):
-            columns, ways = [], 1
+            columns: list[Ints] = []
+            ways = 1
             for kind, seen, place, several in zip(self.effects.kinds, self._seen, chosen, sizes, strict=True):
                 if isinstance(kind, Sets):
                     only = kind.of_size(several[place])

@@ -34,8 +34,8 @@ from recombine.numerics.simple_rules import (
     NEAREST,
     SimpleRules,
     alone_name,
+    by_rows,
     filled,
-    rule_name,
 )
 from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule
 from recombine.verbs.evaluate.error_explanations import SeenClasses, chunks
@@ -330,9 +330,9 @@ def _label_rules(
     seen = SeenClasses.of(training, target, classes)
     if codes.shape[1] > 1:
         yield _additive_label(outcomes, training, target, codes)
-        yield rule_name(NEAREST, "rows"), _right(outcomes, lambda part: seen.nearest(codes[part]))
+        yield by_rows(NEAREST), _right(outcomes, lambda part: seen.nearest(codes[part]))
     for k, name in enumerate(training.space.names):
-        yield rule_name(alone_name(name), "rows"), _right(outcomes, partial(_factor_alone, seen, k, codes, overall))
+        yield by_rows(alone_name(name)), _right(outcomes, partial(_factor_alone, seen, k, codes, overall))
 
 
 def _factor_alone(seen: SeenClasses, factor: int, codes: Codes, overall: Numbers, part: slice) -> Numbers:
@@ -367,7 +367,7 @@ def _additive_label(
     overall = totals(target.label, target.count, classes) / rows.sum()
     scores = filled(additive_answers(training.codes, training.space.sizes, shares, rows, codes), overall)
     chosen = commonest(scores.round(9))
-    return rule_name(ADDITIVE, "rows"), _right(outcomes, lambda part: chosen[part])
+    return by_rows(ADDITIVE), _right(outcomes, lambda part: chosen[part])
 
 
 def _number_rules(training: Support, target: NumberTarget, codes: Codes) -> Iterator[tuple[str, Numbers | None]]:
@@ -378,10 +378,10 @@ def _number_rules(training: Support, target: NumberTarget, codes: Codes) -> Iter
         yield "the factors have too many values", None
     else:
         added = additive_answers(training.codes, sizes, about[:, None], count, codes)
-        yield rule_name(ADDITIVE, "rows"), middle + filled(added, 0.0)[:, 0]
+        yield by_rows(ADDITIVE), middle + filled(added, 0.0)[:, 0]
     rules = SimpleRules(training.codes, training.groups, about[:, None], count)
     for name, said in rules.by_name(training.space.names, codes):
-        yield rule_name(name, "rows"), middle + filled(said, 0.0)[:, 0]
+        yield by_rows(name), middle + filled(said, 0.0)[:, 0]
 
 
 def _mean_of(target: NumberTarget) -> float:

@@ -157,7 +157,7 @@ class SeenClasses:
 
     def factor_alone(self, factor: int, codes: Codes, *, otherwise: Numbers | float | None = None) -> Numbers:
         """The commonest class of one value; ties share. Any class, or another answer, for a value without rows."""
-        return commonest(filled(self.shares.factor_alone(factor, codes), 0.0 if otherwise is None else otherwise))
+        return commonest(filled(self.shares.factors_alone([factor], codes), 0.0 if otherwise is None else otherwise))
 
 
 def together(habits: Sequence[Explanation], lines: ConfusionLines) -> tuple[Explanation, ...]:

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -224,12 +224,13 @@ class _RateTable:
         if not told.any():
             return ()
         right, nothing = (sums.rows - sums.total)[told], np.zeros(0, dtype=np.int64)
+        lines: dict[str, Any] = dict.fromkeys(("combination", "truth", "said"), nothing)
         of_class = replace(
             self.outcomes,
             tested=Support(tested.space, np.asfortranarray(tested.codes[told]), sums.rows[told]),
             kind="score",
             classes=(),
-            **dict.fromkeys(("combination", "truth", "said"), nothing),
+            **lines,
             count=np.zeros(0),
             total=right,
             squares=right,
@@ -242,7 +243,8 @@ class _RateTable:
 
     def _untested(self) -> tuple[tuple[dict[str, str], ...], int]:
         """The possible values and pairs of values without a row: some of them, and how many there are."""
-        tested, found, total = self.outcomes.tested, [], 0
+        tested, total = self.outcomes.tested, 0
+        found: list[dict[str, str]] = []
         for groups in self.kinds[1:]:
             space = tested.space.restricted(groups.factors)
             if space.product > _MOST_PAIRS:

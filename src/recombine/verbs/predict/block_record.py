@@ -84,11 +84,11 @@ def held_out_classes(
             found.append(one)
     done = [one.missing.factors for one in found]
     names = [tuple(known.space.names[k] for k in one.factors) for one in classes if one.factors not in done]
-    missing = missing_conjunctions(known, codes[asked])
-    members = {one.factors: asked[missing.misses(one.factors)] for one in classes}
+    misses = missing_conjunctions(known, codes[asked]).misses
+    members = {one.factors: asked[misses(one.factors)] for one in classes}
     like = np.zeros(len(codes), dtype=bool)
-    for one, mine in sorted(members.items(), key=lambda item: item[0] not in done):  # untested ones have the last word
-        like[mine] = one in done
+    for factors, mine in sorted(members.items(), key=lambda item: item[0] not in done):  # untested have the last word
+        like[mine] = factors in done
     return HeldOutClasses(tuple(found), tuple(members[one] for one in done), np.flatnonzero(~like), tuple(names))
 
 

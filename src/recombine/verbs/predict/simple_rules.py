@@ -12,6 +12,7 @@ from recombine.data.support import Support
 from recombine.numerics.additive_fit import held_out
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, SimpleRules, filled
+from recombine.verbs.audit.rule_choice import rule_words
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
 from recombine.verbs.predict.kernel.solver import Penalty
@@ -24,15 +25,6 @@ _TIE = 1e-7
 def constant_name(answers: Answers) -> str:
     """What the rule that always gives the same answer is called."""
     return MEAN if answers.kind == "number" else MAJORITY
-
-
-def always(label: object) -> str:
-    """The name of the rule that always gives this answer.
-
-    >>> always("low")
-    'always answering "low"'
-    """
-    return f'always answering "{text(label)}"'
 
 
 def mean_answer(answers: Answers, codes: Codes) -> Numbers:
@@ -63,7 +55,7 @@ def commonest(answers: Answers, hits: Numbers) -> tuple[str, Numbers] | None:
     best = int(right.argmax())
     if right[best] == right[answers.commonest]:
         return None
-    return always(answers.classes[best]), hits[:, best]
+    return rule_words(MAJORITY, commonest=text(answers.classes[best])), hits[:, best]
 
 
 def rule_scores(support: Support, answers: Answers, codes: Codes | None = None) -> dict[str, Numbers]:

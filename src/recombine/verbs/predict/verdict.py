@@ -11,7 +11,6 @@ from recombine.numerics.simple_rules import CONSTANTS, MAJORITY
 from recombine.verbs.audit.rule_choice import rule_words
 from recombine.verbs.audit.selection_bias import ASSUMPTION, SelectionSign
 from recombine.verbs.audit.structural_zeros import Zeros
-from recombine.verbs.predict import simple_rules
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.backtest import Backtest, Method
 from recombine.verbs.predict.diagnosis import CANNOT, LEAK, NOT_DETERMINED, NOVEL, SHORTCUT, UNSURE, WRONG, Diagnosis
@@ -141,8 +140,7 @@ def _forecast(found: PredictionFindings) -> str:
     )
     who, these = f"{_learners(found.panel)} would", _asked_about(found, expected.of)
     if expected.score == "accuracy":
-        known = expected.baseline_name not in (None, MAJORITY)
-        rule = str(expected.baseline_name) if known else simple_rules.always(_commonest(found.answers))
+        rule = rule_words(expected.baseline_name or MAJORITY, commonest=_commonest(found.answers))
         right = f"get {percent(value)} of {these} right ({percent_range(low, high)})"
         said = f"{right}. {rule[0].upper()}{rule[1:]} gets {percent(base)}"
     elif value <= 0:
@@ -230,9 +228,7 @@ def _signed(number: float) -> str:
 
 def _rule(found: PredictionFindings) -> str:
     """The constant answer in words."""
-    if found.expected.baseline_name == MAJORITY:
-        return simple_rules.always(_commonest(found.answers))
-    return rule_words(str(found.expected.baseline_name))
+    return rule_words(str(found.expected.baseline_name), commonest=_commonest(found.answers))
 
 
 def _also(found: PredictionFindings) -> str:
@@ -248,8 +244,8 @@ def _also(found: PredictionFindings) -> str:
     return f", {rule_words(best)} {percent(scores[best])}"
 
 
-def _commonest(answers: Answers) -> object:
-    return answers.classes[answers.commonest]
+def _commonest(answers: Answers) -> str | None:
+    return text(answers.classes[answers.commonest]) if answers.classes else None
 
 
 def _why_not(expected: Expected) -> str:

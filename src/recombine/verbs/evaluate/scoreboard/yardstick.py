@@ -28,7 +28,7 @@ from recombine.data.sources import opened
 from recombine.data.table_query import TableQuery, filtered
 from recombine.numerics.groups import Ints, Numbers, totals
 from recombine.numerics.resampling import IntervalSettings, mean
-from recombine.numerics.simple_rules import ADDITIVE, CONSTANTS, MAJORITY, rule_name
+from recombine.numerics.simple_rules import ADDITIVE, CONSTANTS, MAJORITY, by_rows
 from recombine.verbs.evaluate.baselines import Rules, simple_rules, why_unmeasured
 from recombine.verbs.evaluate.matched_gap import THIN, Matching, holds_class, matching, pick_worst
 from recombine.verbs.evaluate.outcome_reader import outcomes_of
@@ -297,7 +297,7 @@ def _cells(way: Matching | None, perfect: Outcomes, combination: Ints, truth: Nu
 def _rule_scores(perfect: Outcomes, rules: Rules, best: str | None) -> dict[str, float]:
     """What simple rules get on the unseen combinations, in the score's own unit; NaN for one that there is not."""
     constant = next((rule for rule in CONSTANTS if rule in rules.gained), None)
-    additive = None if rules.telling else rule_name(ADDITIVE, "rows")
+    additive = None if rules.telling else by_rows(ADDITIVE)
     named = {constant or MAJORITY: constant, ADDITIVE: additive, "best_rule": best}
     found = {}
     for name, rule in named.items():
