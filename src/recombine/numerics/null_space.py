@@ -367,7 +367,7 @@ class _Core:
     def _row_sums(self, rows: Ints, table: Numbers) -> Numbers:
         """The sum over the values of each row that are known."""
         total = np.zeros((len(rows), table.shape[1]))
-        if not table.shape[1]:
+        if not total.size:
             return total
         mine = self.rows.take(rows)
         if mine.table is None:

@@ -16,6 +16,7 @@ factor holds the level. It is determined iff that row sums to zero under every v
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -115,13 +116,13 @@ class SetDeterminacy(Determinacy):
 
     def _sums(self) -> list[Grouped]:
         """What each factor's values may add: a list of signatures for each, the longest first."""
-        large = self.of_seen_values >= 2**62
-        lists = []
+        whole: Any = object if self.of_seen_values >= 2**62 else np.int64  # Python's own numbers have no bound
+        lists: list[Grouped] = []
         for kind, seen, signature in zip(self.effects.kinds, self._seen, self.signatures, strict=False):
             values, counts = grouped_rows(signature[seen])
             if isinstance(kind, Sets):
                 values, counts = _set_sums(values, counts, kind.sizes, self.moduli)
-            lists.append((values, counts.astype(object) if large else counts))
+            lists.append((values, counts.astype(whole)))
         if self.effects.constant:
             lists.append((self.signatures[-1], np.ones(1, dtype=np.int64)))
         return sorted(lists, key=lambda one: -len(one[1]))
@@ -132,8 +133,7 @@ class SetDeterminacy(Determinacy):
         total = 0.0
         sizes = [kind.sizes if isinstance(kind, Sets) else range(1) for kind in self.effects.kinds]
         for chosen in np.ndindex(*(len(one) for one in sizes)):
-            columns: list[Ints] = []
-            ways = 1
+            ways, columns = 1, list[Ints]()
             for kind, seen, place, several in zip(self.effects.kinds, self._seen, chosen, sizes, strict=True):
                 if isinstance(kind, Sets):
                     only = kind.of_size(several[place])
@@ -173,7 +173,7 @@ def _set_sums(values: Ints, counts: Ints, sizes: range, moduli: Ints) -> Grouped
     largest = min(sizes.stop - 1, int(counts.sum()))
     if math.comb(len(values) + largest, largest) > _MOST_SUMS:
         raise _TooManySums
-    whole = object if math.comb(int(counts.sum()), min(largest, int(counts.sum()) // 2)) >= 2**62 else np.int64
+    whole: Any = object if math.comb(int(counts.sum()), min(largest, int(counts.sum()) // 2)) >= 2**62 else np.int64
     last, size = np.full(1, -1), np.zeros(1, dtype=np.int64)
     total, many = np.zeros((1, values.shape[1]), dtype=np.int64), np.ones(1, dtype=whole)
     found = [(size, total, many)]
