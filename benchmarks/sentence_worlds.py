@@ -83,23 +83,26 @@ def _rows(codes: Any, **columns: Any) -> dict[str, list[Any]]:
 _GROUPED = ((5, 6), (3, 10), (2, 3, 5), (5, 2, 3))
 
 
-def _grouped(rng: Rng, *, sizes: tuple[int, ...] = (), rows: int = 4_000) -> tuple[Any, Any, Any]:
-    """Every combination and its rows, which values have more or less of; and how hard its values are together."""
+def _grouped(rng: Rng, *, sizes: tuple[int, ...] = (), even: float = 30.0) -> tuple[Any, Any, Any]:
+    """Every combination and its rows, which values have more or less of; and how hard its values are together.
+
+    The more `even` they are, the less: at 2 some values have a tenth of the rows of others.
+    """
     sizes = sizes or _GROUPED[rng.integers(len(_GROUPED))]
     codes = np.array(list(product(*map(range, sizes))))
-    share = np.prod([rng.dirichlet([30.0] * size)[codes[:, k]] for k, size in enumerate(sizes)], axis=0)
+    share = np.prod([rng.dirichlet([even] * size)[codes[:, k]] for k, size in enumerate(sizes)], axis=0)
     hard = np.sum([rng.uniform(0, 0.06, size)[codes[:, k]] for k, size in enumerate(sizes)], axis=0)
-    return codes, np.maximum(rng.multinomial(rows, share / share.sum()), 2), hard
+    return codes, np.maximum(rng.multinomial(4_000, share / share.sum()), 2), hard
 
 
 def groups(
-    rng: Rng, *, drop: float = 0.0, differ: float = 0.0, sizes: tuple[int, ...] = (), rows: int = 4_000
+    rng: Rng, *, drop: float = 0.0, differ: float = 0.0, sizes: tuple[int, ...] = (), even: float = 30.0
 ) -> dict[str, list[Any]]:
     """Right and wrong answers: a pair of values or a combination `drop` below its parts, or all of them different.
 
     The column `planted` names the values of the group.
     """
-    codes, count, hard = _grouped(rng, sizes=sizes, rows=rows)
+    codes, count, hard = _grouped(rng, sizes=sizes, even=even)
     width = codes.shape[1]
     held, at = np.sort(rng.permutation(width)[: rng.choice([2, width])]), codes[rng.integers(len(codes))]
     bad = (codes[:, held] == at[held]).all(axis=1)
@@ -278,7 +281,9 @@ EVALUATED = (
     Planted("group as far below as found in 80 %", announced, _evaluated, _BAD, "never"),
     Planted("group 20 below, 2 x 15", partial(groups, drop=0.2, sizes=(2, 15)), _evaluated, _BAD, "never"),
     Planted("group 20 below, 2 x 4", partial(groups, drop=0.2, sizes=(2, 4)), _evaluated, _BAD, "never"),
+    Planted("group 20 below, uneven rows", partial(groups, drop=0.2, even=2.0), _evaluated, _BAD, "never"),
     Planted("no group: additive", groups, _evaluated, "", BELOW),
+    Planted("no group: additive, uneven rows", partial(groups, even=2.0), _evaluated, "", BELOW),
     Planted("no group: additive, 2 x 4", partial(groups, sizes=(2, 4)), _evaluated, "", BELOW),
     Planted("no group: combinations differ", partial(groups, differ=0.03), _evaluated, "", BELOW),
     Planted("no group: heavy tails", heavy_tails, _evaluated, "", BELOW),

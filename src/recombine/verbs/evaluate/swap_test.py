@@ -8,8 +8,9 @@ Two rows of one and the same combination can differ too, by everything that is n
 the two combinations of each pair stands beside it, and only what lies above it is put down to the swap. That excess
 is half the squared distance between the two combinations' answers: nothing if they answer alike, however unsurely.
 
-Combinations differ in how hard they are, and then swapping any factor changes answers. So a factor is named only if the
-answers also go with its value whatever the truth (`shortcut_test`); else no factor is said to be followed.
+Combinations differ in how hard they are, and then swapping any factor changes answers. So a factor is named if the
+answers go with its value whatever the truth (`shortcut_test`); else no factor is said to be followed, and how much
+following would have been found.
 
 Every combination counts alike, whatever its rows. Pairs are never listed: a group of all factors but one holds the
 combinations that differ in that one, and the number of pairs with some property is a square of sums less a sum of
