@@ -164,7 +164,8 @@ def _prediction(data: Data, grade: Grade) -> str:
         return because(grade, expected)
     like = data["held_out"]["of"] if data.get("held_out") else expected.of
     if grade == "untested":
-        return f"{count(max(asked - like, 0))} of {count(asked)} unseen combinations are not like those tested"
+        unlike = f"{count(max(asked - like, 0))} of {count(asked)} unseen combinations are not like those tested"
+        return unlike if like < _HALF * asked else "most of the unseen combinations are too uncertain to say"
     if grade == "weak":
         return "a simple rule did as well on what was held out"
     if like < asked and not data.get("truth"):

@@ -193,10 +193,18 @@ def _tested(found: PredictionFindings) -> str:
     expected = found.expected
     if expected.abstains:
         return f"{'Not enough evidence' if expected.tested else 'Nothing was tested'}: {expected.reason}."
-    few = ""
-    if not found.without_rule and grade(found) == "untested":
-        few = f"Not enough evidence: {found.like:,} of {found.asked:,} unseen combinations are like what was tested. "
-    return f"{few}{found.without_rule} {_score(found)}{_spoken_of(found)}".strip()
+    return " ".join(filter(None, (found.without_rule or _why_untested(found), f"{_score(found)}{_spoken_of(found)}")))
+
+
+def _why_untested(found: PredictionFindings) -> str:
+    """Why a score that was found says nothing of the unseen combinations, where it does not."""
+    if grade(found) != "untested":
+        return ""
+    if found.expected.is_open():
+        return "Not enough evidence: the forecast may as well fail as hold."
+    if found.like < _HALF * found.asked:
+        return f"Not enough evidence: {found.like:,} of {found.asked:,} unseen combinations are like what was tested."
+    return f"Not enough evidence: most of the {found.asked:,} unseen combinations are too uncertain to say."
 
 
 def _score(found: PredictionFindings) -> str:
