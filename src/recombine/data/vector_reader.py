@@ -179,8 +179,9 @@ def _batches(
         explained(open_table),
     ):
         backend = open_table.backend
-        table = filtered(_in_order(open_table) if ordered else open_table.table, where, backend)
-        places = {name: _find(target, name, table) for name, target in given.items()}
+        known = _in_order(open_table) if ordered else open_table.table.columns
+        table = filtered(open_table.table, where, backend)
+        places = {name: _find(target, name, table, known) for name, target in given.items()}
         keys = factor_keys(table, question, backend)
         asked = {f"f{place}": key.expression for place, key in enumerate(keys)}
         asked |= {label: table[column] for one in places.values() for label, column in one.asked.items()}
@@ -197,16 +198,16 @@ def _batches(
             yield VectorBatch(groups.lookup(codes), vectors, part["recombine_beside"] if beside is not None else None)
 
 
-def _in_order(open_table: OpenTable) -> Any:
-    """A table whose rows and columns come in their own order, so that the same rows are in the same halves each time.
+def _in_order(open_table: OpenTable) -> Sequence[str]:
+    """Let rows come in their own order, so that the same ones are in the same halves each time; and the columns in it.
 
     Where order is not asked for, DuckDB also lists the columns of a table with more than 2,048 of them in any order,
     each time in another one: the outputs of two vectors would be paired at random.
     """
     if open_table.backend.name != "duckdb":
-        return open_table.table
+        return tuple(open_table.table.columns)
     open_table.backend.con.execute("SET preserve_insertion_order = true")
-    return open_table.backend.table(open_table.table.get_name())
+    return tuple(open_table.backend.con.table(open_table.table.get_name()).columns)
 
 
 def _numbered(source: Any, question: TableQuery, lengths: Sequence[int], *, sniff_all: bool) -> pa.Table:
@@ -233,8 +234,8 @@ def _numbered(source: Any, question: TableQuery, lengths: Sequence[int], *, snif
     return rows.append_column(_ROW, pa.array(np.arange(len(rows))))
 
 
-def _find(target: VectorTarget, role: str, table: Any) -> _Place:
-    """Where a vector stands in a table."""
+def _find(target: VectorTarget, role: str, table: Any, known: Sequence[str]) -> _Place:
+    """Where a vector stands in a table, whose columns are `known` in their order."""
     if not isinstance(target, str) and hasattr(target, "shape"):
         array = np.asarray(target)
         if array.ndim != 2 or array.dtype.kind not in "fiub":
@@ -246,7 +247,7 @@ def _find(target: VectorTarget, role: str, table: Any) -> _Place:
         return _Place(vector_name(target), role, (), array)
     if isinstance(target, str) and target in table.columns and table[target].type().is_array():
         return _Place(target, role, (target,))
-    names = _matching(target, table.columns, role)
+    names = _matching(target, known, role)
     for name in names:
         if not (table[name].type().is_numeric() or table[name].type().is_boolean()):
             raise ColumnError(

@@ -23,7 +23,7 @@ from recombine.data.split_sides import SplitColumn
 from recombine.data.table_query import TableQuery, declared_values
 from recombine.data.vector_reader import VectorTarget, vector_name
 from recombine.numerics.additive_fit import design_matrix
-from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.groups import Flags, Ints, Numbers
 from recombine.numerics.resampling import IntervalSettings
 from recombine.numerics.simple_rules import MEAN
 from recombine.numerics.vector_rules import ADDITIVE, LEAST_SQUARES, NO_CHANGE, SCALED, ControlDesign, LeastSquares
@@ -243,7 +243,8 @@ class _Scoring:
 
     def _trained_control(self, control: Control) -> ControlDesign:
         """Only what was trained on may be looked at."""
-        design, known = control_design(self.outcomes.support, control), np.asarray(self.outcomes.trained.count > 0)
+        design = control_design(self.outcomes.support, control)
+        known: Flags = np.asarray(self.outcomes.trained.count > 0, dtype=np.bool_)
 
         def place(codes: Any) -> Ints:
             found = design.place(codes)
