@@ -257,7 +257,7 @@ class _Scoring:
         truth, codes = self.outcomes.truth.means[rows], self.outcomes.support.codes[rows]
         reference = None
         if self.design is not None:
-            own = ~self.design.changed(codes).any(axis=1)  # the control has no difference from itself
+            own = np.asarray(~self.design.changed(codes).any(axis=1))  # the control has no difference from itself
             reference = np.where(own[:, None], np.nan, self.design.no_change(self.trained, codes))
         mean = np.broadcast_to(self.mean, truth.shape)
         halves = self.outcomes.truth.halves(rows)
