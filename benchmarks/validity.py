@@ -49,6 +49,8 @@ BASES = {
     "composed": "predict, seen inputs",
     "rehearsal": "rehearse",
 }
+PARTS = ("all", "open", "sealed", "with inputs", "with inputs, sealed", "worlds, sealed")
+PARTS += ("symbols", "pictures", "points", "table", "worlds", "drawings")
 _MATCHED = 0.92
 _LEAST_SD = 0.03
 Lines = dict[str, dict[str, Any]]
@@ -214,7 +216,9 @@ def figures(lines: Lines) -> dict[str, Any]:
             "open": [one for one in own if not one.sealed],
             "sealed": [one for one in own if one.sealed],
         }
-        parts |= {"pictures and points": [one for one in own if one.group != "symbols"]}
+        looked = [one for one in own if one.group not in ("symbols", "drawings")]
+        parts |= {"with inputs": looked, "with inputs, sealed": [one for one in looked if one.sealed]}
+        parts |= {"worlds, sealed": [one for one in looked if one.sealed and one.group == "worlds"]}
         parts |= {"known": [one for one in own if lines[one.cell]["known"]]}
         parts |= {group: [one for one in own if one.group == group] for group in groups}
         rich = {cell for cell, line in lines.items() if line["learner"].startswith("rich")}
@@ -297,7 +301,7 @@ def main() -> None:
     if given.add:
         lines = added(json.loads(RESULT.read_text())["cells"], lines)
     found = figures(lines)
-    for part in ("all", "open", "sealed", "symbols", "pictures", "points", "table", "worlds", "drawings"):
+    for part in PARTS:
         print(f"\n{part}\n{shown(found, part)}")
     result = {"commits": commits(lines), "cells": lines, "figures": found}
     if given.track_record:

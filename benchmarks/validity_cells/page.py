@@ -8,7 +8,7 @@ from validity_cells.scoring import GRADES, LEAST
 START, END = "<!-- figures: written by benchmarks/validity.py --write -->", "<!-- end of figures -->"
 PANELS = ("unseen = seen", "predict", "predict, unseen inputs", "predict, seen inputs", "rehearse", "all together")
 COLOURS = {"symbols": "#4477aa", "pictures": "#ee6677", "points": "#228833", "table": "#aa7700", "drawings": "#aa3377"}
-COLOURS["worlds"] = "#66ccee"
+COLOURS |= {"worlds": "#66ccee"}
 SIDE, GAP, TOP = 210, 40, 34
 
 
@@ -79,6 +79,9 @@ def figures_text(result: dict[str, Any]) -> str:
     closed = sum(line["sealed"] for line in cells.values())
     said = [f"{len(cells)} cells, {closed} of them sealed. {_commits(result['commits'])}"]
     titles = {
+        "with inputs": "Pictures, points, tables and small worlds: all cells with inputs",
+        "with inputs, sealed": "The same, sealed cells",
+        "worlds, sealed": "Small worlds, sealed cells",
         "all": "All cells",
         "open": "Open cells",
         "sealed": "Sealed cells",

@@ -2,6 +2,7 @@
 
 Planted worlds, asked in every state of knowledge. No number is as wide as an interval can be. One world may go the
 other way by chance (another answer is nearer to the end of the scale, where intervals are cut off); their mean may not.
+An R² below 0 is a quotient of errors above 1, of which an interval holds a share: its width is taken of that.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from recombine.verbs.predict import track_record
 
 VALUES, ROWS, NOISE = 6, 8, 0.6
 WIDEST = 2.0  # from -1 to 1
-BY_CHANCE, ON_AVERAGE = 0.08, 0.01
+BY_CHANCE, ON_AVERAGE = 0.12, 0.01
 
 
 class Knowledge(NamedTuple):
@@ -73,7 +74,7 @@ class World:
             return WIDEST
         assert found.low is not None
         assert found.high is not None
-        return found.high - max(found.low, -1.0)
+        return (found.high - found.low) / max(1.0, 1.0 - found.value)
 
 
 @cache

@@ -49,6 +49,60 @@ def test_who_knows_less_is_never_surer(net: list[float], known: list[float]) -> 
     assert blind.high >= (sure.high or 0.0) - 1e-12
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
+def test_no_network_scores_beyond_the_ends(seed: int, rows: int) -> None:
+    """The twin: answers of a network, of a rule and the truth, drawn; and as numbers."""
+    rng = np.random.default_rng(seed)
+    truth, said, own = rng.integers(0, 3, size=(3, rows))
+    least, most = rule((said == truth).mean(), 0, 1)._ends((own == said).mean(), share=True)
+    assert least - 1e-9 <= (own == truth).mean() <= most + 1e-9
+    truth, said, own = rng.normal(size=(3, rows))
+    arrived_at, right = (1 - np.square(a - b).sum() / np.square(truth).sum() for a, b in ((own, said), (said, truth)))
+    least, most = rule(right, 0, 1, "R²")._ends(arrived_at, share=False)
+    assert least - 1e-6 <= 1 - np.square(own - truth).sum() / np.square(truth).sum() <= most + 1e-6
+
+
+@given(
+    st.tuples(SHARES, SHARES, SHARES).map(sorted),
+    st.floats(0.7, 1.0),
+    st.tuples(SHARES, SHARES, SHARES).map(sorted),
+)
+def test_a_second_estimate_moves_it_within_the_ends_and_never_below_the_doubt_of_who_knows(net, right, held) -> None:
+    machines, own = arrived(net[1], net[0], net[2]), rule(right, max(right - 0.2, 0.0), 1.0)
+    found = own.weighed(machines, arrived(held[1], held[0], held[2]))
+    least, most = own._ends(net[1], share=True)
+    assert min(least, net[1] * right) - 1e-9 <= found.value <= max(most, net[1] * right) + 1e-9
+    cut = found.low == 0.0 or found.high == 1.0
+    assert cut or found.high - found.low >= net[2] - net[0] - 1e-9
+
+
+def test_a_rule_that_fails_where_it_is_easy_is_no_rule_to_go_on_with() -> None:
+    """Products on all but a corner: what is unseen is harder than what was held out, and even that came out wrong."""
+    codes, inputs = pictures()
+    values = np.prod(codes - 2.5, axis=1)
+    table = asked(codes, values.tolist(), (codes >= 3).all(axis=1))
+    found = recombine.predict(table, **HOW, examples=recombine.Examples(inputs))
+    assert found.held_out.abstains
+    assert found.network.abstains
+    sums = asked(codes, codes.sum(axis=1).astype(float).tolist(), (codes >= 3).all(axis=1))
+    found = recombine.predict(sums, **HOW, examples=recombine.Examples(inputs))
+    assert found.examples.only_if
+    assert found.grade in ("weak", "failing", "untested")
+
+
+def test_no_two_scores_of_a_blind_forecast_contradict_each_other() -> None:
+    codes, inputs = pictures()
+    labels = [f"c{int(a >= 3 and b >= 2)}" for a, b in codes]
+    found = recombine.predict(
+        asked(codes, labels, (2 * codes[:, 0] + codes[:, 1]) % 4 == 0), **HOW, examples=recombine.Examples(inputs)
+    )
+    if found.examples.assumption is None:
+        pytest.skip("the rule failed")
+    assert np.mean(found.examples.by_member) == pytest.approx(found.expected.value, abs=1e-9)
+    assert found.by_combination["right"].to_numpy().mean() == pytest.approx(found.expected.value, abs=1e-9)
+    assert not any(reason.startswith(("Back-tested", "Over combinations alone")) for reason in found.reasons)
+
+
 def pictures(seed: int = 0, *, noise: float = 0.4) -> tuple[np.ndarray, np.ndarray]:
     """Codes of two factors of six values, eight rows of each combination, and inputs that show both."""
     codes = np.array([(a, b) for a in range(6) for b in range(6)] * 8)
