@@ -109,7 +109,7 @@ def test_an_audit_of_sets_says_what_follows_and_can_be_saved(tmp_path) -> None:
     assert found.counts.seen == 23
     assert genes.all_seen_alone + genes.seen_with_others_only + genes.one_never_seen == 79 - 23
     assert sum(one.determined for one in genes.by_size) == found.counts.seen + found.counts.determined
-    assert found.additive.rule("adding up effects").score > 0.99
+    assert found.additive.rule("additive").score > 0.99
     assert "Adding up one effect for each element" in found.verdict
     table = found.explain([(["G00", "G01"],), ("G01 + G00",), (("G00", "new"),), ((),)])
     assert table["rung"][0] == table["rung"][1]

@@ -468,13 +468,14 @@ def test_lists_structs_and_binary() -> None:
         [b"a", b"b", b"c", b"d"],
     ):
         refused(ColumnError, "'garment' is of type", "turn it into text", source=with_column(garment=column))
-        refused(
-            ColumnError,
-            "'label' is of type",
-            "turn it into text",
-            source=with_column(label=column),
-            target="label",
-        )
+        if not isinstance(column[0], list):  # lists of numbers are vectors
+            refused(
+                ColumnError,
+                "'label' is of type",
+                "turn it into text",
+                source=with_column(label=column),
+                target="label",
+            )
         refused(
             ColumnError,
             "'garment' is of type",

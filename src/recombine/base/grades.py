@@ -220,9 +220,12 @@ def because(grade: Grade, expected: Expected | None) -> str:
     return _BECAUSE[grade](expected)
 
 
+CONSTANT_NAMES = ("majority", "mean", None)
+
+
 def _rule(expected: Expected) -> str:
     named = expected.baseline_name
-    return "one answer for all" if named in ("majority", "mean", None) else f"the best simple rule ({named})"
+    return "one answer for all" if named in CONSTANT_NAMES else f"the best simple rule ({named})"
 
 
 def _sound(expected: Expected) -> str:
@@ -232,6 +235,8 @@ def _sound(expected: Expected) -> str:
 def _plausible(expected: Expected) -> str:
     assert expected.low is not None  # noqa: S101 - whoever abstains is not graded here
     assert expected.lift is not None  # noqa: S101
+    if expected.lift[0] <= 0 and expected.baseline_name in CONSTANT_NAMES:
+        return "only if something holds that was not tested"
     if expected.lift[0] <= 0:
         return f"no better than {_rule(expected)} beyond chance, which is itself better than one answer for all"
     if expected.low >= SOUND_FROM:

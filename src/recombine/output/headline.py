@@ -156,6 +156,7 @@ def _held_back(expected: Data) -> str:
 
 
 _WHO = {
+    "vector_evaluation": "the predictions",
     "audit": "adding up",
     "evaluation": "the model",
     "prediction": "the forecast",

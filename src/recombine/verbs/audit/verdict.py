@@ -46,8 +46,8 @@ def verdict(evidence: AuditEvidence) -> str:
 def _islands(evidence: AuditEvidence) -> str:
     """That the table falls apart, where most of what is unseen lies between the parts."""
     counts = evidence.divided
-    if evidence.island_count < 2 or counts.undetermined <= _MOSTLY * counts.unseen:
-        return ""
+    if evidence.sets or evidence.island_count < 2 or counts.undetermined <= _MOSTLY * counts.unseen:
+        return ""  # islands of elements bound nothing: sets across them may follow
     return (
         f"The table falls into {evidence.island_count:,} islands that no example connects: "
         f"{counts.undetermined:,} of {counts.unseen:,} unseen combinations cannot be worked out."
