@@ -484,8 +484,8 @@ def test_lists_structs_and_binary() -> None:
         )
         assert len(read(with_column(label=column), factors=FACTORS)) == 4  # nobody asked for it
     refused(
-        ColumnError,
-        "'label'",
+        SettingError,
+        "target_kind='label' with a vector",
         source=with_column(label=[[1], [2], [3], [4]]),
         target="label",
         target_kind="label",
