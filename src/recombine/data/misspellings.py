@@ -32,9 +32,9 @@ class Misspelling:
 
     factor: str
     value: str
-    rows: float
+    rows: int
     meant: str
-    meant_rows: float
+    meant_rows: int
 
     def __str__(self) -> str:
         return f"{self.factor} {self.value!r} ({amount(int(self.rows), 'row')}) may be {self.meant!r}"
@@ -52,7 +52,8 @@ def misspellings(support: Support) -> tuple[Misspelling, ...]:
     for factor, counts in zip(support.space.factors, support.value_counts, strict=True):
         if not factor.declared and all(isinstance(value, str) for value in factor.values):
             rows = dict(zip(map(str, factor.values), counts.tolist(), strict=True))
-            found += [Misspelling(factor.name, one, rows[one], other, rows[other]) for one, other in _pairs(rows)]
+            named = [(one, round(rows[one]), other, round(rows[other])) for one, other in _pairs(rows)]
+            found += [Misspelling(factor.name, *one) for one in named]
     return tuple(found)
 
 
