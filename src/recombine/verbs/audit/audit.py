@@ -120,7 +120,7 @@ class Audit(Result):
         codes = self.support.space.encode(rows)
         names = self.support.space.names
         given = [[row[name] if isinstance(row, Mapping) else row[k] for row in rows] for k, name in enumerate(names)]
-        return self._ladder(codes, {name: pa.array(list(map(str, given[k]))) for k, name in enumerate(names)})
+        return self._ladder(codes, {name: pa.array(list(map(_as_given, given[k]))) for k, name in enumerate(names)})
 
     def _ladder(self, codes: Codes, values: Mapping[str, pa.Array]) -> pa.Table:
         table = ladder(self.support, self._leverage, codes)
@@ -181,6 +181,11 @@ class Audit(Result):
         return {name: records.plain(getattr(self, name)) for name in _RESULTS} | audit_record.describe(
             self.support, self.determinacy, self.maps
         )
+
+
+def _as_given(value: Any) -> str:
+    """A value as it was asked for; a set by its elements."""
+    return " + ".join(map(str, value)) if isinstance(value, list | tuple | set | frozenset) else str(value)
 
 
 _MOST_LISTED = 100_000

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -224,13 +224,14 @@ class _RateTable:
         if not told.any():
             return ()
         right, nothing = (sums.rows - sums.total)[told], np.zeros(0, dtype=np.int64)
-        lines: dict[str, Any] = dict.fromkeys(("combination", "truth", "said"), nothing)
         of_class = replace(
             self.outcomes,
             tested=Support(tested.space, np.asfortranarray(tested.codes[told]), sums.rows[told]),
             kind="score",
             classes=(),
-            **lines,
+            combination=nothing,
+            truth=nothing,
+            said=nothing,
             count=np.zeros(0),
             total=right,
             squares=right,

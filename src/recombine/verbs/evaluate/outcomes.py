@@ -198,8 +198,8 @@ class Outcomes:
         """
         nothing = np.zeros(0, dtype=np.int64)
         lines: dict[str, Any] = {"combination": nothing, "truth": nothing, "said": nothing, "count": np.zeros(0)}
-        said: dict[str, Any] = dict.fromkeys(("prediction_total", "prediction_squares"))
-        found = replace(self, total=total, squares=squares, shift=shift, **lines, **said)
+        lines |= dict.fromkeys(("prediction_total", "prediction_squares"))
+        found = replace(self, total=total, squares=squares, shift=shift, **lines)
         kept = {name: getattr(self, name) for name in ("seen", "unseen", "novel", "pieces")}
         found.__dict__.update(kept)  # where cached_property keeps them
         return found
