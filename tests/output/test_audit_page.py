@@ -16,7 +16,7 @@ import pytest
 from recombine.base.errors import RecordError
 from recombine.base.records import Provenance, Record
 from recombine.output.audit_page import audit_page
-from recombine.output.map_packing import STEPS, THIN, LeverageScale, varints
+from recombine.output.map_packing import STEPS, THIN, LeverageScale, MapCells, varints
 
 UNDETERMINED, DETERMINED, SEEN, NOVEL, IMPOSSIBLE = range(5)
 CREATED = "2025-03-04T05:06:07+00:00"
@@ -488,3 +488,10 @@ def test_searching_pinning_sorting_and_downloading_work(pages, tmp_path: Path):
     assert found["csv"] == [
         "'=1+1", "'-5", "'@x", '"\'+2,3"', '"a,b"', '"a;b"', "'＝1", "'＋1", "'－1", "'＠x", '"""q"""', "plain",
     ]  # fmt: skip
+
+
+def test_a_map_of_elements_counts_each_pair_once():
+    seen, follows = 2, 1
+    grid = np.array([[seen, seen, follows], [seen, follows, follows], [follows, follows, follows]], dtype=np.uint8)
+    cells = MapCells(grid.ravel(), np.zeros(9, dtype=np.int64), np.zeros(9), np.zeros(9), mirrored=True)
+    assert (cells.tally()["seen"], cells.tally()["determined"]) == (2, 4)

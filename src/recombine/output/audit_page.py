@@ -9,10 +9,10 @@ from typing import Any
 
 from recombine.base.grades import Expected, earned
 from recombine.base.records import Record
+from recombine.numerics.simple_rules import ADDITIVE
 from recombine.output import audit_pictures, headline, map_packing, page_frame
 from recombine.output.page_lists import Data, PageList, combination_list, listed, shown_of
-
-_ADDITIVE = "adding up effects"  # the rule by its name in a record
+from recombine.verbs.audit.rule_choice import rule_words
 
 
 @page_frame.page_of("audit", called="an audit", command="audit")
@@ -68,8 +68,12 @@ def _determined_if(data: Data, *, doubtful: bool) -> str:
     """On what it hangs that a combination is determined, for the legend."""
     if doubtful:
         return "ruled: only if the factors add up, which the test did not bear out"
-    chosen = (data.get("additive") or {}).get("chosen", _ADDITIVE)
-    return "if the factors add up" if chosen == _ADDITIVE else f"if the factors add up; here {chosen} did better"
+    chosen = (data.get("additive") or {}).get("chosen", ADDITIVE)
+    return (
+        "if the factors add up"
+        if chosen == ADDITIVE
+        else f"if the factors add up; here {rule_words(chosen)} did better"
+    )
 
 
 def action_lists(data: Data) -> list[PageList]:

@@ -60,6 +60,8 @@ class MapCells:
     count: npt.NDArray[np.int64]
     leverage: npt.NDArray[np.float64]
     answer: npt.NDArray[np.float64]
+    mirrored: bool = False
+    """Whether it shows elements of a set against each other: each pair stands on both sides of the diagonal."""
 
     @property
     def held(self) -> npt.NDArray[np.bool_]:
@@ -67,8 +69,10 @@ class MapCells:
         return np.asarray((self.state == SEEN) | (self.state == THIN))
 
     def tally(self) -> dict[str, int]:
-        """How many cells are in each state."""
-        found = np.bincount(self.state, minlength=len(STATES))
+        """How many cells are in each state; of mirrored ones, each pair once."""
+        side = math.isqrt(len(self.state))
+        state = self.state.reshape(side, side)[np.triu_indices(side)] if self.mirrored else self.state
+        found = np.bincount(state, minlength=len(STATES))
         return {name: int(found[code]) for code, name in enumerate(STATES)}
 
 
@@ -85,7 +89,11 @@ def cells_of_maps(maps: Sequence[Mapping[str, Any]], table: pa.Table | None) -> 
         raise _misfit("its table of cells does not fill the grids of its maps")
     parts = [slice(a, b) for a, b in pairwise(edges.tolist())]
     leverage, answer = (columns[name].astype(np.float64) for name in ("leverage", "answer"))
-    return [MapCells(columns["state"][part], columns["count"][part], leverage[part], answer[part]) for part in parts]
+    mirrored = [one["factors"][0] == one["factors"][1] for one in maps]
+    return [
+        MapCells(columns["state"][part], columns["count"][part], leverage[part], answer[part], both)
+        for part, both in zip(parts, mirrored, strict=True)
+    ]
 
 
 def shared_scale(cells: Sequence[MapCells]) -> LeverageScale:

@@ -33,11 +33,20 @@ function unpack(bytes, size) {
   return { state, leverage, count, answer, tally, most };
 }
 
+/* Elements of a set against each other: each pair stands on both sides of the diagonal, and counts once. */
+function halfTally(state, size) {
+  const tally = [0, 0, 0, 0, 0, 0];
+  for (let i = 0; i < size; i++) for (let j = i; j < size; j++) tally[state[i * size + j]]++;
+  return tally;
+}
+
 async function loadMap(place) {
   const raw = payload.maps[place];
   const side = (axis) => ({ ...axis, names: axis.values.map((value) => payload.values[value]), size: axis.values.length });
   const rows = side(raw.rows), columns = side(raw.columns);
-  return { rows, columns, ...unpack(await inflate(raw.cells), rows.size * columns.size) };
+  const cells = unpack(await inflate(raw.cells), rows.size * columns.size);
+  if (rows.factor === columns.factor) cells.tally = halfTally(cells.state, rows.size);
+  return { rows, columns, ...cells };
 }
 
 class AuditMap extends MapView {
