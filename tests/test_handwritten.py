@@ -23,7 +23,7 @@ def written(path: Path, text: str) -> Path:
 
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
     lines = written(tmp_path / "impossible.csv", f"{MARK}material,garment\nwool,boots\n")
-    assert options.impossible(lines) == [{"material": "wool", "garment": "boots"}]
+    assert options.impossible([str(lines)]) == [{"material": "wool", "garment": "boots"}]
     values = written(tmp_path / "domain.json", MARK + json.dumps({"size": ["S", "M"]}))
     assert options.domain([str(values)]) == {"size": ["S", "M"]}
     assert read_cells(written(tmp_path / "costs.csv", f"{MARK}material,cost\nwool,2\n"))[0] == ["material", "cost"]
@@ -40,7 +40,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
 def test_cells_that_fit_no_heading(content: str, said: str, tmp_path: Path) -> None:
     path = written(tmp_path / "lines.csv", content)
     with pytest.raises(SourceError, match=said):
-        options.impossible(path)
+        options.impossible([str(path)])
     with pytest.raises(SourceError, match=said):
         Costs.of(path, None)  # type: ignore[arg-type]
     with pytest.raises(csv.Error):

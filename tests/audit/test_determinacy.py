@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 
 import recombine
-from recombine.verbs.audit.determinacy import _halves, determinacy
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.determined_space import _halves
 from tests.properties import examples
 from tests.twins import brute_determined, digits, every, one_hot, support_of, supports
 

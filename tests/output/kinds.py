@@ -20,7 +20,19 @@ KEPT = [k for k, row in enumerate(ROWS) if row != ROWS[0]]
 FEWER = {name: [values[k] for k in KEPT] for name, values in TABLE.items()}
 QUESTION = {"factors": ["material", "garment"]}
 PRICES = {"target": "price", "target_kind": "number"}
-KINDS = ("audit", "diff", "evaluation", "lint", "plan", "prediction", "probe", "rehearsal", "split", "study")
+KINDS = (
+    "audit",
+    "diff",
+    "evaluation",
+    "lint",
+    "plan",
+    "prediction",
+    "probe",
+    "rehearsal",
+    "split",
+    "study",
+    "vector_evaluation",
+)
 
 
 @cache
@@ -38,6 +50,7 @@ def every_page() -> dict[str, str]:
         "rehearsal": recombine.rehearse(TABLE, "additive", **QUESTION, **PRICES),
         "split": _split(),
         "study": a_study(),
+        "vector_evaluation": _vectors(),
     }
     return {kind: draw(result.record()) for kind, result in results.items()}
 
@@ -46,3 +59,11 @@ def _split() -> recombine.Result:
     splitter = recombine.HoldOutCombinations(**QUESTION, test_size=0.2, n_splits=1)
     with tempfile.TemporaryDirectory() as folder:
         return recombine.split(TABLE, by=splitter, out=f"{folder}/table.csv")
+
+
+def _vectors() -> recombine.Result:
+    outputs = {f"out_{k}": [price * (k + 1) for price in TABLE["price"]] for k in range(3)}
+    said = {f"said_{k}": [price * (k + 1) + 1 for price in TABLE["price"]] for k in range(3)}
+    return recombine.evaluate_vectors(
+        TABLE | outputs | said, **QUESTION, target="out_*", prediction="said_*", split="part"
+    )

@@ -1,5 +1,6 @@
 """The first screen of every verb on seven planted worlds: a short sentence on what matters, a reason, a next step."""
 
+import html
 import re
 import sys
 from functools import cache
@@ -56,7 +57,7 @@ def word_count(sentence):
 
 
 def header(result):
-    return draw(result.record()).partition("<header>")[2].partition("</header>")[0]
+    return html.unescape(draw(result.record()).partition("<header>")[2].partition("</header>")[0])
 
 
 @pytest.mark.parametrize("verb", first_screens.VERBS)

@@ -509,7 +509,9 @@ def test_what_it_proposes_can_be_pasted(tmp_path, options_first) -> None:
     pd.DataFrame(table(CLEAN + "blue cube train")).to_csv(tmp_path / "my leaky.csv", index=False)
     ask = ["--factors", "colour,shape", "--where", "colour <> 'x'"]
     done = run(tmp_path, *(ask if options_first else []), "my leaky.csv", *([] if options_first else ask))
-    anew = next(line for line in done.stdout.splitlines() if "recombine split" in line)
+    anew = next(
+        line for line in done.stdout.splitlines() if "recombine split my" in line or "recombine split 'my" in line
+    )
     words = shlex.split(anew.replace("next", ""))
     assert words[2:5] == ["my leaky.csv", "--where", "colour <> 'x'"]
     assert "--where \"colour <> 'x'\"" in anew

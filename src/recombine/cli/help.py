@@ -89,7 +89,7 @@ _STANDS_FOR = {
     "SHARE": "class-tolerance confidence seen-score seen-share share",
     "VALUES": "control hold test-side through train-side validation-side",
     "COLUMNS": "cold exchangeable factors inputs",
-    "FILE": "cost impossible impossible-out",
+    "FILE": "cost impossible impossible-out matrix",
     "NAME": "column table",
     "PLACE": "out store",
     "ADDRESS": "address",

@@ -11,8 +11,6 @@ from typing import Any
 from recombine.base.errors import SettingError, SourceError
 from recombine.base.files import read_cells, read_text
 from recombine.base.redaction import redacted
-from recombine.data.pict import is_pict, read_pict
-from recombine.data.space import Impossible
 
 
 def names(given: Iterable[str]) -> list[str]:
@@ -156,14 +154,23 @@ def whole(option: str, written: str) -> int:
     return int(written)
 
 
+def is_model(written: str) -> bool:
+    """Whether something names a PICT model.
+
+    >>> is_model("model.pict"), is_model("size=S,M,L")
+    (True, False)
+    """
+    return written.lower().endswith(".pict")
+
+
 def domain(given: Iterable[str]) -> dict[str, list[Any]]:
     """`NAME=a,b,c` any number of times, a JSON file that maps names to lists of values, or a PICT model."""
     found: dict[str, list[Any]] = {}
     for part in given:
         if part.endswith(".json"):
             found |= _json_domain(Path(part))
-        elif is_pict(part):
-            found |= {name: list(values) for name, values in read_pict(part).domain.items()}
+        elif is_model(part):
+            found |= {name: list(values) for name, values in _model(part).domain.items()}
         else:
             found |= {name: names([values]) for name, values in assignments("--domain", [part]).items()}
     return found
@@ -208,12 +215,18 @@ def is_rule(written: str) -> bool:
     return any(sign in written for sign in '="<>{') and not Path(written).is_file()
 
 
-def impossible(given: Iterable[str]) -> list[Impossible]:
+def _model(path: str) -> Any:
+    from recombine.data.pict import read_pict  # noqa: PLC0415 - which loads NumPy, and help can do without
+
+    return read_pict(path)
+
+
+def impossible(given: Iterable[str]) -> list[Any]:
     """Rules as they are; those of a PICT model; and a file's conjunctions."""
-    found: list[Impossible] = []
+    found: list[Any] = []
     for part in given:
-        if is_pict(part):
-            found += read_pict(part).impossible
+        if is_model(part):
+            found += _model(part).impossible
         else:
             found += [part] if is_rule(part) else _conjunctions(Path(part))
     return found

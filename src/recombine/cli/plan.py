@@ -17,7 +17,6 @@ from recombine.base.words import count, measure
 from recombine.cli import gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, number_table, reasons, short, show_result
-from recombine.data.pict import is_pict, untested
 from recombine.verbs.plan.plan_settings import check_settings, check_untested
 
 
@@ -84,7 +83,7 @@ def plan(
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""
     named = options.names(factors)
-    if not named and not is_pict(source):
+    if not named and not options.is_model(source):
         proposal.refuse("plan", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     asked = options.gates(fail_under)
     output.check("plan", inputs=[source, cost, *reading.files])
@@ -94,7 +93,9 @@ def plan(
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     with Watch("counting combinations") as watch:
         settings = reading.settings()
-        if is_pict(source):
+        if options.is_model(source):
+            from recombine.data.pict import untested  # noqa: PLC0415 - which loads NumPy, and help can do without
+
             check_untested(goal, table_settings={"factors": named, "target": target, **settings}, replay=replay)
             support = untested(source, command=settings["command"])
         else:

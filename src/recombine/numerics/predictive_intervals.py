@@ -116,7 +116,7 @@ def unless_open(found: Expected, pieces: int) -> Expected:
 
     >>> unless_open(Expected("R²", 0.997, -1538.0, 0.9999, 0.0, tested=26, of=2), 1).reason
     'what was held out fits any score from worse than always answering the mean to 99.99 %, since the 2 unseen \
-combinations stand or fall together'
+combinations stand and fall together'
     """
     if found.low is None or found.high is None:
         return found
@@ -130,7 +130,7 @@ combinations stand or fall together'
     why = f"what was held out fits any score from {lowest} to {percent(found.high)}"
     if few:
         together = "together" if pieces == 1 else "in two blocks"
-        why += f", since the {found.of:,} unseen combinations stand or fall {together}"
+        why += f", since the {found.of:,} unseen combinations stand and fall {together}"
     return Expected(found.score, tested=found.tested, of=found.of, basis=found.basis, reason=why)
 
 

@@ -212,7 +212,7 @@ def _lint(data: Data, grade: Grade) -> str:
 
 
 def _diff(data: Data, grade: Grade) -> str:
-    if data["unchanged"]:
+    if data.get("unchanged"):
         return "nothing changed"
     worse = [one for one in data["scores"] if one["outcome"] == "worse"]
     if grade == "failing" and worse:

@@ -155,7 +155,7 @@ def _worst(data: Data) -> str:
 
 def _prediction(data: Data) -> str:
     expected, counts, example = expected_of(data), data["counts"], _worst(data)
-    asked = sum(counts.values()) - counts["seen"] - counts["novel"]
+    asked = sum(counts.values()) - counts.get("seen", 0) - counts.get("novel", 0)
     if not asked:
         return "There is nothing to forecast: every combination of seen values was seen."
     if expected is None or expected.abstains or data["grade"] == "untested":
@@ -197,7 +197,7 @@ def _plan(data: Data) -> str:
 
 
 _MENDED = {
-    "combinations": "Split again with `recombine split`, which keeps each of these {} on one side.",
+    "combinations": "Split again by combinations, so that each of these {} stays on one side.",
     "values": "Put an example of every test value into training, or leave its rows out of the test.",
 }
 
@@ -213,12 +213,12 @@ def _lint(data: Data) -> str:
 
 
 def _split(data: Data) -> str:
-    return f"Train on the rows whose {data['column']} is 'train', then {_EVALUATE}."
+    return f"Train on the rows whose {data.get('column', 'split')} is 'train', then {_EVALUATE}."
 
 
 def _diff(data: Data) -> str:
     outcomes = {one["outcome"] for one in data["scores"]}
-    if data["unchanged"]:
+    if data.get("unchanged"):
         return "Nothing has to be done."
     if "worse" in outcomes or data["grade"] == "failing":
         return "Do not replace the old one: look at the combinations below that got worse."

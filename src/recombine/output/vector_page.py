@@ -25,7 +25,7 @@ def vector_page(record: Record) -> str:
 
     >>> from recombine.base.records import Provenance
     >>> data = {"verdict": "Not enough evidence.", "grade": "untested", "rows": 3, "combinations": 3, "trained": 2}
-    >>> data |= {"sides": [], "rules": [], "reasons": [], "expected": {"value": None, "reason": "none was tested"}}
+    >>> data |= {"sides": [], "rules": [], "reasons": [], "expected": None}
     >>> "Not enough evidence." in vector_page(Record("vector_evaluation", data, {}, Provenance(source="screen.csv")))
     True
     """

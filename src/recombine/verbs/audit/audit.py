@@ -38,7 +38,8 @@ from recombine.verbs.audit.coverage import (
     uncovered_pairs,
 )
 from recombine.verbs.audit.dependence import Dependence, Redundancy, dependence, redundancy
-from recombine.verbs.audit.determinacy import Determinacy, Island, determinacy, islands
+from recombine.verbs.audit.determinacy import Island, determinacy, islands
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.grade import AuditEvidence, grade
 from recombine.verbs.audit.leverage import Leverage
 from recombine.verbs.audit.selection_bias import SelectionSign, selection_sign

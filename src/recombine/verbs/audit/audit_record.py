@@ -11,7 +11,7 @@ from recombine.base.records import Record, plain
 from recombine.data import support as stored
 from recombine.data.support import Support
 from recombine.verbs.audit.combination_status import PairMap, answer_title
-from recombine.verbs.audit.determinacy import Determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.set_determinacy import SetDeterminacy
 
 _SOLVED = ("rank", "deficit", "moduli")

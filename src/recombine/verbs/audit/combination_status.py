@@ -25,7 +25,8 @@ from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.numerics.rows import Rows, ends
 from recombine.verbs.audit.coverage import thin
-from recombine.verbs.audit.determinacy import NO_ISLAND, Determinacy, determinacy
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy
 from recombine.verbs.audit.leverage import Leverage
 from recombine.verbs.audit.set_coverage import element_rungs
 

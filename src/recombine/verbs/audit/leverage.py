@@ -26,7 +26,7 @@ from recombine.numerics.effects import IncidenceDesign
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.incidence_fit import LARGEST, IncidenceFit
 from recombine.numerics.sparse_solver import SparseLeverage
-from recombine.verbs.audit.determinacy import Determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 
 WEAK = 1.0
 """Above this, a worked-out answer is less certain than one single example would be."""

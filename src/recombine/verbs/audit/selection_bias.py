@@ -33,7 +33,7 @@ from recombine.data.space import text
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.additive_fit import design_matrix, main_effects
 from recombine.numerics.groups import Codes, Ints, Numbers
-from recombine.verbs.audit.determinacy import Determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.seen_answers import seen_answers, why_untestable
 from recombine.verbs.audit.unseen_combinations import unseen_combinations
 

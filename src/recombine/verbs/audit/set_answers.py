@@ -11,7 +11,8 @@ from recombine.numerics.effects import IncidenceDesign
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.incidence_fit import LARGEST, IncidenceFit
 from recombine.numerics.sparse_solver import SparseLeverage
-from recombine.verbs.audit.determinacy import Determinacy, determinacy
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.seen_answers import seen_answers, why_untestable
 
 

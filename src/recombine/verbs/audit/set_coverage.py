@@ -13,7 +13,7 @@ from recombine.base.words import amount, listing
 from recombine.data.sets import Sets
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes
-from recombine.verbs.audit.determinacy import Determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.set_determinacy import SetDeterminacy
 
 ALONE, TOGETHER, NEVER = "all seen alone", "seen with others only", "one never seen"

@@ -29,7 +29,7 @@ from recombine.numerics.groups import Codes, Ints, number
 from recombine.numerics.modular_arithmetic import PRIMES
 from recombine.numerics.null_space import TooSparse, null_vectors
 from recombine.numerics.rows import Rows
-from recombine.verbs.audit.determinacy import NO_ISLAND, Determinacy, Grouped, count_vanishing, grouped_rows
+from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy, Grouped, count_vanishing, grouped_rows
 
 _MOST_SUMS = 4 * 10**6  # of classes of one set factor
 _DRAWN = 20_000  # sets of each size, where they are not counted: shares have a standard error of 0.35 % at most

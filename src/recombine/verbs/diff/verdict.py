@@ -161,7 +161,7 @@ def score_sentence(score: ScoreChange) -> str:
         return f"{moved}, which may be luck. {why}."
     around = points_range(score.low, score.high) if score.share else f"{measure(score.low)} to {measure(score.high)}"
     said = "more than chance explains" if sure else "no more than chance explains"
-    return f"{moved}, {said} (a difference of {around})."
+    return f"{moved}, {said} (difference {around})."
 
 
 def of_which(score: ScoreChange) -> str:

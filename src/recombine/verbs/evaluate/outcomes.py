@@ -22,7 +22,8 @@ from recombine.data.space import Space, Value
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.verbs.audit.combination_status import rungs
-from recombine.verbs.audit.determinacy import Determinacy, determinacy
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 
 Kind = Literal["label", "number", "score"]
 Mask = npt.NDArray[np.bool_]

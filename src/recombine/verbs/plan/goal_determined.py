@@ -19,7 +19,8 @@ from recombine.numerics.groups import ANY, Codes, Ints, Numbers
 from recombine.numerics.modular_arithmetic import Echelon
 from recombine.numerics.null_space import TooSparse
 from recombine.numerics.value_graph import spanning_forest
-from recombine.verbs.audit.determinacy import Determinacy, determinacy
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.plan import verdict
 from recombine.verbs.plan.choice import MOST_POINTS, BlockedValues, Choice, PlanMeasure, PlanNeed, affordable, points
 from recombine.verbs.plan.collectable import Collectable, add_combinations

@@ -19,7 +19,8 @@ from recombine.base.words import measure
 from recombine.data.support import Support
 from recombine.numerics.additive_design import AdditiveDesign, LeverageUpdates, inverse_on_range
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers
-from recombine.verbs.audit.determinacy import Determinacy, determinacy
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.leverage import WEAK
 from recombine.verbs.plan.choice import NOTHING_LEFT, Choice, PlanMeasure, PlanNeed, first_best
 from recombine.verbs.plan.collectable import Collectable, add_combinations

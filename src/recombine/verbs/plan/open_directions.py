@@ -20,7 +20,8 @@ from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.modular_arithmetic import PRIMES, Echelon, product
 from recombine.numerics.null_space import NullSpace, TooSparse, null_space
 from recombine.numerics.value_graph import components
-from recombine.verbs.audit.determinacy import NO_ISLAND, Determinacy, determinacy
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy
 
 VECTORS = 4  # random null vectors modulo one prime: as many as an audit takes modulo its two
 _BATCH = 64  # candidates that are eliminated at a time

@@ -8,7 +8,7 @@ import numpy as np
 from recombine.base.words import count, listing, measure, percent
 from recombine.data.space import Space
 from recombine.numerics.groups import Codes, Flags
-from recombine.verbs.audit.determinacy import Determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.plan.choice import NOTHING_LEFT, BlockedValues, Choice, RuleTest
 from recombine.verbs.plan.collectable import Collectable
 from recombine.verbs.plan.open_directions import OpenDirections

@@ -29,7 +29,8 @@ from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers, totals
 from recombine.numerics.sparse_solver import solved
 from recombine.verbs.audit.combination_status import rungs
-from recombine.verbs.audit.determinacy import Determinacy, determinacy
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.predict.kernel.order_weights import WeightsBySize
 from recombine.verbs.predict.kernel.salience import members
 from recombine.verbs.predict.kernel.squared_loss import Weights
