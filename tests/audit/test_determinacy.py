@@ -97,8 +97,8 @@ def test_a_loose_table_with_many_values_equals_brute_force(factors: int) -> None
 def test_counting_in_small_parts_gives_the_same_number(support) -> None:
     found = determinacy(support)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("recombine.verbs.audit.determinacy._CHUNK", 3)
-        patched.setattr("recombine.verbs.audit.determinacy._MOST_HELD", 25)
+        patched.setattr("recombine.verbs.audit.determined_space._CHUNK", 3)
+        patched.setattr("recombine.verbs.audit.determined_space._MOST_HELD", 25)
         assert found.count() == int(brute_determined(support).sum())
 
 

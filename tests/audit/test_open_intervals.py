@@ -25,7 +25,7 @@ def test_one_unseen_block_has_no_score(verb: Any) -> None:
     assert found.grade == "untested"
     assert found.expected.value is None
     assert "Not enough evidence: what was held out fits any score from" in found.verdict
-    assert "since the 2 unseen combinations stand or fall together" in found.verdict
+    assert "since the 2 unseen combinations stand and fall together" in found.verdict
 
 
 def test_several_unseen_blocks_have_one() -> None:

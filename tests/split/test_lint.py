@@ -621,6 +621,7 @@ def test_scan_raises_no_alarm(data, name, expect) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_scan_add_jump(data) -> None:
     """Training holds the bare command `jump`, so `jump` as a *second* verb is a value that it never shows."""
     found = scan(data, "addprim_jump")

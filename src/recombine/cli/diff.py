@@ -13,10 +13,9 @@ import recombine
 from recombine.base.checks import check_choice
 from recombine.base.grades import EXIT_CODES
 from recombine.base.words import count
-from recombine.cli import options, outputs
+from recombine.cli import gates, options, outputs
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, named_shortly, number_table, reasons, short, show_result
-from recombine.output.first_screen import as_json
 
 _SHOWN = 8
 _LISTED = 1_000
@@ -51,7 +50,7 @@ def diff(
         found = recombine.diff(old, new, command=options.command_line())
         output.write(found, watch)
     output.tell(
-        content=lambda: as_json(found.record()) | {"changes": found.table.slice(0, _LISTED).to_pylist()},
+        content=lambda: gates.told(found.record()) | {"changes": found.table.slice(0, _LISTED).to_pylist()},
         show=lambda: summary(found),
     )
     raise typer.Exit(EXIT_CODES[found.grade] if fail_on else 0)

@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from recombine.output.first_screen import as_json
-
 Gates = dict[str, dict[str, Any]]
 _COUNTED = {"determined": " (seen or determined, of all)"}
 """What a share is of, where its name does not say so."""
@@ -49,6 +47,13 @@ def exit_code(checked: Gates) -> int:
     return 3 if "fail" in ends else 4 if "not enough evidence" in ends else 0
 
 
+def told(record: Any) -> dict[str, Any]:
+    """A record as `--json` holds it, with what is shown first."""
+    from recombine.output.first_screen import as_json  # noqa: PLC0415 - which loads arrays, and help can do without
+
+    return as_json(record)
+
+
 def content(record: Any, checked: Gates, *, without: Iterable[str] = ()) -> dict[str, Any]:
     """A record and its gates as JSON, `without` what only a page draws."""
-    return {name: value for name, value in as_json(record).items() if name not in without} | {"gates": checked}
+    return {name: value for name, value in told(record).items() if name not in without} | {"gates": checked}

@@ -12,11 +12,10 @@ import recombine
 from recombine.base.errors import RecombineError, SettingError
 from recombine.base.grades import EXIT_CODES
 from recombine.base.redaction import redacted
-from recombine.cli import ci_summary, options, output_formats, outputs, proposal, table_options
+from recombine.cli import ci_summary, gates, options, output_formats, outputs, proposal, table_options
 from recombine.cli.options import pasted
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, extend_command, fact_table, show_result
-from recombine.output.first_screen import as_json
 
 
 @takes_groups(
@@ -105,7 +104,7 @@ def lint(
         found = [(one, _named(one, partial(look, one, watch), tables)) for one in tables]
         output.write(found[0][1], watch)
     output.tell(
-        content=lambda: as_json(found[0][1].record()),
+        content=lambda: gates.told(found[0][1].record()),
         show=lambda: _people(found, again),
         summaries=lambda: [
             ci_summary.of_lint(one, source=name or test or "", following=_next(one, again(name))) for name, one in found

@@ -9,11 +9,10 @@ from rich.markup import escape
 import recombine
 from recombine.base.errors import SettingError
 from recombine.base.words import json_text, percent
-from recombine.cli import options, proposal, split_options, table_options
+from recombine.cli import gates, options, proposal, split_options, table_options
 from recombine.cli.options import quoted
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, number_table, reasons, say
-from recombine.output import first_screen
 from recombine.verbs.split.destinations import place_beside
 
 
@@ -117,7 +116,7 @@ def split(
             **reading.settings(),
         )
     if as_json:
-        say(json_text(first_screen.as_json(made.record())))
+        say(json_text(gates.told(made.record())))
     else:
         summary(made, out)
 
