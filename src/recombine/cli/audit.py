@@ -210,9 +210,8 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
     others = [] if audit.sets else [*_predictions(audit, words), *_plans(audit, words)]  # which know no sets yet
     lines = [*extend_command(audit, "audit", zeros), *others]
     lines += extend_command(audit, "audit", ("--report -r", "--report audit.html", "see the map"))
-    if (
-        audit.counts.seen > audit.rank and not audit.sets
-    ):  # otherwise every seen combination is needed, and a split would be refused
+    # where every seen combination is needed a split would be refused, and split knows no sets yet
+    if audit.counts.seen > audit.rank and not audit.sets:
         split = _asked_of("split", words, but=_UNKNOWN_TO_SPLIT)
         # a column name of its own: many tables have a `split` already
         lines.append(

@@ -11,6 +11,7 @@ from typing import Any
 from recombine.base.errors import SettingError, SourceError
 from recombine.base.files import read_cells, read_text
 from recombine.base.redaction import redacted
+from recombine.data.locations import is_model
 
 
 def names(given: Iterable[str]) -> list[str]:
@@ -152,15 +153,6 @@ def whole(option: str, written: str) -> int:
             instead=f"write for example {option}10",
         )
     return int(written)
-
-
-def is_model(written: str) -> bool:
-    """Whether something names a PICT model.
-
-    >>> is_model("model.pict"), is_model("size=S,M,L")
-    (True, False)
-    """
-    return written.lower().endswith(".pict")
 
 
 def domain(given: Iterable[str]) -> dict[str, list[Any]]:

@@ -17,7 +17,8 @@ from recombine.base.words import count, measure
 from recombine.cli import gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, number_table, reasons, short, show_result
-from recombine.verbs.plan.plan_settings import check_settings, check_untested
+from recombine.data.locations import is_model
+from recombine.verbs.plan.plan_settings import check_settings
 
 
 @takes_groups(first=("factors", "goal", "budget", "report", "out"), own="Plan")
@@ -83,7 +84,7 @@ def plan(
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""
     named = options.names(factors)
-    if not named and not options.is_model(source):
+    if not named and not is_model(source):
         proposal.refuse("plan", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     asked = options.gates(fail_under)
     output.check("plan", inputs=[source, cost, *reading.files])
@@ -92,14 +93,9 @@ def plan(
         check_page(place_of(matrix), force=output.force, inputs=[source, cost, *reading.files])
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     with Watch("counting combinations") as watch:
-        settings = reading.settings()
-        if options.is_model(source):
-            from recombine.data.pict import untested  # noqa: PLC0415 - which loads NumPy, and help can do without
-
-            check_untested(goal, table_settings={"factors": named, "target": target, **settings}, replay=replay)
-            support = untested(source, command=settings["command"])
-        else:
-            support = recombine.read(source, factors=named, target=target, **settings, progress=watch.tell)
+        settings = {"factors": named, "target": target, **reading.settings()}
+        model = is_model(source)
+        support = source if model else recombine.read(source, **settings, progress=watch.tell)
         found = recombine.plan(
             support,
             goal=goal,  # type: ignore[arg-type]
@@ -111,6 +107,7 @@ def plan(
             plausible=plausible,
             seed=seed,
             progress=watch.step,
+            **(settings if model else {}),
         )
         checked = gates.check(found.share, asked, thin=lambda _: False)
         output.write(found, watch)

@@ -17,6 +17,7 @@ from typer.models import OptionInfo
 
 from recombine.base.errors import SettingError
 from recombine.cli import completion, options
+from recombine.data.locations import is_model
 
 Many = list[str]
 
@@ -85,7 +86,7 @@ class RowOptions:
         """The options as the library takes them, and the command as it was typed."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         if "impossible" in given:  # a model that says what could occur says what cannot, too
-            given["impossible"] = [*given["impossible"], *filter(options.is_model, given["domain"])]
+            given["impossible"] = [*given["impossible"], *filter(is_model, given["domain"])]
         parsed = {name: parse(given[name]) for name, parse in _PARSERS.items() if name in given}
         return given | parsed | {"command": options.command_line()}
 

@@ -25,6 +25,8 @@ from recombine.base.words import text
 Values = Mapping[str, Sequence[Any]]
 Case = Mapping[str, frozenset[int]]
 """One way in which something is so: the values, by position, that each factor it speaks of may have."""
+Broken = list[tuple[tuple[str, int], ...]]
+"""Conjunctions that break a rule, each as factors with the positions of their values."""
 _Join = Callable[[list[Case], list[Case]], list[Case]]
 
 _MOST_CASES = 100_000  # conjunctions of one rule; a model of a hundred parameters has a few hundred
@@ -55,7 +57,18 @@ def forbidden(rules: str, values: Values) -> list[dict[str, Any]]:
     return [{name: values[name][place] for name, place in row} for row in _conjunctions(rules, values)]
 
 
-def _conjunctions(rules: str, values: Values) -> list[tuple[tuple[str, int], ...]]:
+def ruled_out(rules: Sequence[str], values: Values) -> list[dict[str, Any]]:
+    """The conjunctions that break any of several rules; rules that contradict each other are refused.
+
+    >>> ruled_out(['a = 1', 'b = 1'], {"a": [1, 2], "b": [1, 2]})
+    [{'a': 2}, {'b': 2}]
+    """
+    broken = [_conjunctions(rule, values) for rule in rules]
+    _refuse_contradictions(rules, broken, values)
+    return [{name: values[name][place] for name, place in row} for rows in broken for row in rows]
+
+
+def _conjunctions(rules: str, values: Values) -> Broken:
     found: dict[tuple[tuple[str, int], ...], None] = {}
     for broken in _Rules(rules, values).broken():
         for case in broken:
@@ -88,7 +101,10 @@ def check_satisfiable(rules: Sequence[str], values: Values) -> None:
       why      they contradict each other
       instead  take one of them off, or check its values and signs
     """
-    broken = [_conjunctions(rule, values) for rule in rules]
+    _refuse_contradictions(rules, [_conjunctions(rule, values) for rule in rules], values)
+
+
+def _refuse_contradictions(rules: Sequence[str], broken: Sequence[Broken], values: Values) -> None:
     if not rules or _some_fulfils(broken, values):
         return
     needed = list(range(len(rules)))
@@ -104,7 +120,7 @@ def check_satisfiable(rules: Sequence[str], values: Values) -> None:
     )
 
 
-def _some_fulfils(broken: Sequence[Sequence[tuple[tuple[str, int], ...]]], values: Values) -> bool:
+def _some_fulfils(broken: Sequence[Broken], values: Values) -> bool:
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - slow to import, and for rules alone
     from scipy.sparse import csr_array  # noqa: PLC0415
 

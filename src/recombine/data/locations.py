@@ -199,10 +199,19 @@ def suffix_of(name: str) -> str:
     return (Path(path.stem).suffix if path.suffix.lower() in _COMPRESSED else path.suffix).lower()
 
 
+def is_model(source: Any) -> bool:
+    """Whether something names a PICT model, which says what could occur, rather than a table.
+
+    >>> is_model("model.pict"), is_model("table.csv")
+    (True, False)
+    """
+    return isinstance(source, str | Path) and suffix_of(str(source)) == ".pict"
+
+
 def _reader_of(path: str) -> str:
     """How a file is read, by its ending."""
     suffix = suffix_of(path)
-    if suffix == ".pict":
+    if is_model(path):
         raise SourceError(
             f"'{path}' is a model: it says what could occur, and holds no result",
             why="only a plan begins without a table",

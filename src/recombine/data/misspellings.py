@@ -37,7 +37,7 @@ class Misspelling:
     meant_rows: int
 
     def __str__(self) -> str:
-        return f"{self.factor} {self.value!r} ({amount(int(self.rows), 'row')}) may be {self.meant!r}"
+        return f"{self.factor} {self.value!r} ({amount(self.rows, 'row')}) may be {self.meant!r}"
 
 
 def misspellings(support: Support) -> tuple[Misspelling, ...]:

@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from recombine.base.errors import SourceError
 from recombine.base.files import read_text
 from recombine.base.records import Provenance
-from recombine.data.constraints import check_satisfiable
 from recombine.data.space import Impossible, Space
 from recombine.data.support import Support
 
@@ -46,11 +44,6 @@ class PictModel:
         return [*self.rules, *pairs]
 
 
-def is_pict(source: Any) -> bool:
-    """Whether something names a model rather than a table."""
-    return isinstance(source, str | Path) and str(source).lower().endswith(".pict")
-
-
 def untested(path: str | Path, *, command: str | None = None) -> Support:
     """A model's combinations, of which none was tried yet."""
     model = read_pict(path)
@@ -60,7 +53,7 @@ def untested(path: str | Path, *, command: str | None = None) -> Support:
 
 
 def read_pict(path: str | Path) -> PictModel:
-    """The model in a file; rules that no test fulfils are refused, with those that contradict each other."""
+    """The model in a file."""
     place = Path(path)
     try:
         written = read_text(place)
@@ -69,9 +62,7 @@ def read_pict(path: str | Path) -> PictModel:
         raise SourceError(
             f"cannot read '{place}'", why=why, instead="give a PICT model: a line `Name: value, value` for each"
         ) from error
-    model = parse_pict(written, name=str(place))
-    check_satisfiable(model.rules, model.domain)
-    return model
+    return parse_pict(written, name=str(place))
 
 
 def parse_pict(written: str, *, name: str = "the model") -> PictModel:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from recombine.base import words
 from recombine.base.checks import check_listed
 from recombine.base.errors import SettingError, SpaceError, nearest
-from recombine.data.constraints import check_satisfiable, forbidden
+from recombine.data.constraints import ruled_out
 from recombine.data.sets import Sets
 from recombine.numerics.effects import Effects, Kind, Single
 from recombine.numerics.groups import ANY, Codes, Patterns, group
@@ -200,10 +200,8 @@ class Space:
         """The same space without the combinations that hold any of these conjunctions, or break any of these rules."""
         listed = list(impossible)
         values = {factor.name: factor.values for factor in self.factors}
-        rules = [one for one in listed if isinstance(one, str)]
-        check_satisfiable(rules, values)
         conjunctions = [one for one in listed if not isinstance(one, str)]
-        conjunctions += [one for rule in rules for one in forbidden(rule, values)]
+        conjunctions += ruled_out([one for one in listed if isinstance(one, str)], values)
         return Space(self.factors, tuple(sorted({self._pattern(conjunction) for conjunction in conjunctions})))
 
     def alike(self) -> tuple[tuple[str, str], ...]:

@@ -107,6 +107,14 @@ def held_out(codes: Codes, sizes: Sizes, answers: Numbers, tried: Ints) -> Leave
     ([-6.0, 7.0, 8.0, 3.0], [3.0, 3.0, 3.0, 3.0])
     """
     fitted, leverage, square = (_inverted if dense(sizes) else _solved)(codes, sizes, answers, tried)
+    return without_own(answers, tried, fitted, leverage, square=square)
+
+
+def without_own(answers: Numbers, tried: Ints, fitted: Numbers, leverage: Numbers, *, square: float) -> LeaveOneOut:
+    """What the others say of each of the `tried`, from a fit of all that were seen, them included.
+
+    With the fit f and the leverage h of a combination the others miss its answer y by (y - f) / (1 - h).
+    """
     solved = np.isfinite(leverage) & np.isfinite(fitted).all(axis=1)
     open_ = solved & (1 - leverage < ALONE)
     kept = solved & ~open_

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recombine.numerics.additive_design import ALONE
-from recombine.numerics.additive_fit import LeaveOneOut
+from recombine.numerics.additive_fit import LeaveOneOut, without_own
 from recombine.numerics.effects import Effects, IncidenceDesign
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.rows import Rows
@@ -79,10 +78,7 @@ def nearest_answers(effects: Effects, seen: Codes, values: Numbers, asked: Codes
 
 
 def rows_held_out(design: IncidenceDesign, answers: Numbers, tried: Ints) -> LeaveOneOut:
-    """Hold out each of the `tried` combinations in turn: `additive_fit.held_out` for rows that are not equally long.
-
-    With the fit f and the leverage h of a combination the others miss its answer y by (y - f) / (1 - h).
-    """
+    """Hold out each of the `tried` combinations in turn: `additive_fit.held_out` for rows that are not equally long."""
     rows = design.seen
     asked = rows.take(tried)
     if design.width <= LARGEST:
@@ -94,17 +90,5 @@ def rows_held_out(design: IncidenceDesign, answers: Numbers, tried: Ints) -> Lea
         effects[:, ~passed] = np.nan
         leverage = solver.at_rows(asked)
     fitted = asked.sums(effects)
-    leverage = np.clip(leverage, 0, 1)
-    solved = np.isfinite(leverage) & np.isfinite(fitted).all(axis=1)
-    open_ = solved & (1 - leverage < ALONE)
-    kept = solved & ~open_
-    rest = 1 - leverage[kept]
-    mine = answers[tried[kept]]
-    return LeaveOneOut(
-        rows=tried[kept],
-        said=mine - (mine - fitted[kept]) / rest[:, None],
-        leverage=leverage[kept] / rest,
-        untestable=int(open_.sum()),
-        unsolved=int((~solved).sum()),
-        fitted=float((effects * rows.back(answers)).sum()),
-    )
+    square = float((effects * rows.back(answers)).sum())
+    return without_own(answers, tried, fitted, np.clip(leverage, 0, 1), square=square)

@@ -215,16 +215,15 @@ def pair_maps(support: Support) -> tuple[PairMap, ...]:
     ordinary = [k for k in range(len(support.space.factors)) if k not in support.space.set_factors]
     pairs = sorted(combinations(ordinary, 2), key=share)[: MOST_MAPS - len(sets)]
     cells = _MOST_CELLS // max(len(pairs) + len(sets), 1)
+    sums = _answer_sums(support)
+
+    def of_groups(factors: Sequence[str] | Sequence[int]) -> list[Numbers]:
+        return [support.groups(factors).total(one) for one in sums]
+
     return (
-        *(_element_map(support.project([name]), several, cells, _of_groups(support, [name])) for name, several in sets),
-        *(_pair_map(support.project(two), cells, _of_groups(support, two)) for two in pairs),
+        *(_element_map(support.project([name]), several, cells, of_groups([name])) for name, several in sets),
+        *(_pair_map(support.project(two), cells, of_groups(two)) for two in pairs),
     )
-
-
-def _of_groups(support: Support, factors: Sequence[str] | Sequence[int]) -> list[Numbers]:
-    """The sum of the answers and their number, for each group of some factors."""
-    groups = support.groups(factors)
-    return [groups.total(one) for one in _answer_sums(support)]
 
 
 def _element_map(alone: Support, sets: Sets, cells: int, sums: Sequence[Numbers]) -> PairMap:

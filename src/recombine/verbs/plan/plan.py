@@ -16,7 +16,8 @@ from recombine.base.progress import Progress, of_step, silent
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data import support as stored
-from recombine.data.pict import is_pict, untested
+from recombine.data.locations import is_model
+from recombine.data.pict import untested
 from recombine.data.read import support_of
 from recombine.data.support import Support
 from recombine.data.table_query import TableOptions
@@ -213,7 +214,7 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     reading = cast("TableOptions", options)
     tell: Progress = progress or silent
     counting = of_step(progress, "counting combinations")
-    if is_pict(source):
+    if is_model(source):
         check_untested(goal, table_settings={"factors": factors, "target": target, **reading}, replay=replay)
         support = untested(source, command=reading.get("command"))
     else:

@@ -86,7 +86,7 @@ def check_untested(goal: str, *, table_settings: Mapping[str, Any], replay: bool
         raise SettingError(
             f"a model and {given[0]}",
             why="the model says what its factors are, and it has no rows",
-            instead="leave it out, or give the table of results with domain='model.pict' (--domain model.pict)",
+            instead="leave it out, or give the table of results with --domain model.pict",
         )
     if goal not in ("pairs", "triples") or replay:
         raise SettingError(
