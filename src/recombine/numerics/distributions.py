@@ -1,14 +1,22 @@
 """Tails and quantiles of the distributions that the rooms above use, for whole arrays at once, by SciPy.
 
-`scipy.special` and not `scipy.stats`: the same numbers, a tenth of the time to import.
+`scipy.special` and not `scipy.stats`: the same numbers, a tenth of the time to import. And loaded by the first number
+that is asked for: an audit without a target asks for none.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from recombine.numerics.groups import Numbers
+
+
+@cache
+def _special() -> Any:
+    from scipy import special  # noqa: PLC0415 - SciPy is loaded where it is needed
+
+    return special
 
 
 def normal_quantile(share: float) -> float:
@@ -17,7 +25,7 @@ def normal_quantile(share: float) -> float:
     >>> round(normal_quantile(0.975), 4)
     1.96
     """
-    return float(special.ndtri(share))
+    return float(_special().ndtri(share))
 
 
 def normal_tail(z: Numbers) -> Numbers:
@@ -26,7 +34,7 @@ def normal_tail(z: Numbers) -> Numbers:
     >>> normal_tail(np.array([0.0, 1.959964])).round(3).tolist()
     [0.5, 0.025]
     """
-    return np.asarray(special.ndtr(-np.asarray(z)))
+    return np.asarray(_special().ndtr(-np.asarray(z)))
 
 
 def student_quantile(share: float | Numbers, freedom: Any) -> Numbers:
@@ -35,7 +43,7 @@ def student_quantile(share: float | Numbers, freedom: Any) -> Numbers:
     >>> student_quantile(0.975, np.array([4, 39])).round(2).tolist()
     [2.78, 2.02]
     """
-    return np.asarray(special.stdtrit(np.asarray(freedom, dtype=np.float64), share))
+    return np.asarray(_special().stdtrit(np.asarray(freedom, dtype=np.float64), share))
 
 
 def chi_squared_quantile(share: float, freedom: float) -> float:
@@ -44,7 +52,7 @@ def chi_squared_quantile(share: float, freedom: float) -> float:
     >>> round(chi_squared_quantile(0.95, 1), 2)
     3.84
     """
-    return float(special.chdtri(freedom, 1 - share))
+    return float(_special().chdtri(freedom, 1 - share))
 
 
 def beta_below(x: Numbers, a: Numbers, b: Numbers) -> Numbers:
@@ -53,7 +61,7 @@ def beta_below(x: Numbers, a: Numbers, b: Numbers) -> Numbers:
     >>> beta_below(np.array([0.5]), np.array([2.0]), np.array([2.0])).round(6).tolist()
     [0.5]
     """
-    return np.asarray(special.betainc(a, b, np.clip(x, 0.0, 1.0)))
+    return np.asarray(_special().betainc(a, b, np.clip(x, 0.0, 1.0)))
 
 
 def beta_quantile(share: float | Numbers, a: Numbers, b: Numbers) -> Numbers:
@@ -62,7 +70,7 @@ def beta_quantile(share: float | Numbers, a: Numbers, b: Numbers) -> Numbers:
     >>> beta_quantile(0.5, np.array([3.0]), np.array([3.0])).round(6).tolist()
     [0.5]
     """
-    return np.asarray(special.betaincinv(a, b, share))
+    return np.asarray(_special().betaincinv(a, b, share))
 
 
 def beta_binomial_tails(hits: Numbers, trials: Numbers, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
@@ -75,7 +83,7 @@ def beta_binomial_tails(hits: Numbers, trials: Numbers, a: Numbers, b: Numbers) 
     >>> at_most.round(6).tolist(), at_least.round(6).tolist()
     ([0.666667], [0.666667])
     """
-    log = special.betaln(a, b + trials) - special.betaln(a, b)  # of no hit at all
+    log = _special().betaln(a, b + trials) - _special().betaln(a, b)  # of no hit at all
     at_most, exactly = np.zeros(len(hits)), np.zeros(len(hits))
     for k in range(int(hits.max(initial=0)) + 1):
         here = np.exp(log)

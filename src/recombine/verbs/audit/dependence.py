@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
+from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Groups, Ints, Numbers, number, totals
 
 NATS_PER_BIT = float(np.log(2))
@@ -185,8 +186,6 @@ def _gain(gained: Numbers, units: Numbers, total: float, candidates: int) -> tup
 
 def _reach(candidates: int, freedom: float) -> float:
     """Standard errors on each side of a 95 % interval that holds for all candidates at once."""
-    from recombine.numerics.distributions import student_quantile  # noqa: PLC0415 - SciPy, where there is a target
-
     return float(student_quantile(1 - 0.025 / candidates, max(freedom, 1.0)))
 
 
