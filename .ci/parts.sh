@@ -12,9 +12,13 @@ documentation() {
   "$python" .ci/check_site.py "$scratch/site"
 }
 
+checks_and_documentation() {
+  checks
+  documentation
+}
+
 light_canaries() {
   bash .ci/core_alone.sh held
-  documentation
   with_data study_smoke redundancy
   "$python" benchmarks/siege.py --smoke --only tables --workers 1
 }

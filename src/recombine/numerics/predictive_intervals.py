@@ -6,7 +6,8 @@ which is the same as having tested fewer: 1/n + 1/m instead of 1/n.
 
 Accuracy is drawn: the chance of a right answer from what was tested (a beta with Jeffreys' half success and half
 failure), then the unseen answers from that chance. R² is one less a quotient of squared errors, so its logarithm is
-what is nearly normal: log(own / mean) ± t s √(1/n + 1/m), and R² can't pass 1. A table in which every held-out answer
+what is nearly normal: log(own / mean) ± t s √(1/n + 1/m), and R² can't pass 1. Squared errors have heavy tails, so s is
+known less well than n would say: t has the degrees of freedom that their kurtosis leaves. A table in which every held-out answer
 was exact promises no exactness: an unseen one may be the first exception, as wrong as the mean is, and the low end is
 nowhere above the share without exception that can be promised.
 
@@ -192,6 +193,16 @@ class _TestedShare:
         around = float(np.average(np.square(own - self.mean(own)), weights=self.weights))
         return around * count / (count - 1) if count > 1 else around
 
+    def freedom(self, moved: Numbers) -> float:
+        """As many normal ones would tell their variance as well: the heavier the tails, the fewer.
+
+        A variance from n of them has itself the relative variance (κ - 1) / n, where κ is their kurtosis; from so many
+        degrees of freedom it has 2 / f.
+        """
+        apart = np.square(moved - self.mean(moved))
+        kurtosis = self.mean(np.square(apart)) / self.mean(apart) ** 2 if apart.any() else 3.0
+        return min(self.number(moved) - 1, 2 * self.number(moved) / max(kurtosis - 1, 2.0))
+
     def grouped(self, moved: Numbers) -> float:
         """How much more a mean of these varies than if errors did not come in groups: the design effect.
 
@@ -289,6 +300,6 @@ def _r2(own: Numbers, unit: Numbers, tested: _TestedShare) -> Interval:
     moved = own / mean - unit / usual
     middle = math.log(mean / usual)
     variance = tested.variance(moved) * tested.grouped(moved) * (1 / number + 1 / tested.unseen)
-    freedom = max(2, min(int(number), tested.unseen) - 1)  # the sum over few squared errors is skewed on either side
+    freedom = max(2.0, min(tested.freedom(moved), tested.unseen - 1))  # few squared errors are skewed on either side
     reach = float(student_quantile(1 - tested.settings.tail, freedom)) * math.sqrt(variance)
     return min(1 - math.exp(middle + min(reach, _MOST_LOG)), kept), 1 - math.exp(middle - reach)

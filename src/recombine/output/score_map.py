@@ -110,7 +110,11 @@ def maps_payload(maps: Sequence[ScoreMap], data: Data) -> dict[str, Any]:
     if not known.size:
         return {}
     low, high = float(known.min()), float(known.max())
-    ends = (float(np.quantile(known, OUTLYING)), float(np.quantile(known, 1 - OUTLYING)))
+    # scores that cells do have: of few cells the very worst, which the legend names
+    ends = (
+        float(np.quantile(known, OUTLYING, method="lower")),
+        float(np.quantile(known, 1 - OUTLYING, method="higher")),
+    )
     worst, best = _colour_ends(ends, data["score"])
     return {
         "low": low,
