@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.numerics.additive_fit import design_matrix, held_out
+from recombine.numerics.effects import Single
 from recombine.numerics.groups import ANY, group
 from recombine.numerics.vector_rules import ControlDesign, LeastSquares
 
@@ -42,7 +43,7 @@ def test_control_rules_are_those_of_a_look_up_by_hand(seed: int) -> None:
     codes, values, rng = seen(seed)
     control = np.array([0, 0, rng.choice([0, ANY])])
     places = group(codes, sizes=SIZES, factors=(0, 1, 2))
-    rules = ControlDesign(codes, control, places.lookup)
+    rules = ControlDesign(codes, control, places.lookup, [Single(size) for size in SIZES])
     table = {tuple(row): values[k] for k, row in enumerate(codes.tolist())}
     nothing = np.full(values.shape[1], np.nan)
     parts = {}

@@ -43,6 +43,7 @@ def evaluate(
     train: Annotated[
         str | None, typer.Option(help="The table that the model was trained on, with the same factor columns.")
     ] = None,
+    set_: table_options.Sets = [],  # noqa: B006
     split: Annotated[
         str | None, typer.Option(help="The column that says which rows were trained on; the test side is scored.")
     ] = None,
@@ -90,7 +91,8 @@ def evaluate(
     output: outputs.FormattedOutputs,
 ) -> None:
     """Did the model hold on combinations that it had not seen, and if not, why?"""
-    if not options.names(factors):
+    sets = options.sets(set_)
+    if not options.names(factors) and not sets:
         proposal.refuse(
             "evaluate",
             data or source,
@@ -110,6 +112,7 @@ def evaluate(
             source,
             {
                 "factors": options.names(factors),
+                "sets": sets,
                 "target": target,
                 "prediction": prediction,
                 "train": train,
@@ -128,6 +131,7 @@ def evaluate(
         found = recombine.evaluate(
             source,
             factors=options.names(factors),
+            sets=sets,
             target=target,
             prediction=_columns(prediction),
             train=train,

@@ -126,12 +126,6 @@ def _with_vectors(source: Any, support: Support, target: VectorTarget, question:
             why="the mean of vectors counts every row once, and each output is a number",
             instead="leave both out, or name one column as the target",
         )
-    if question.sets:
-        raise SettingError(
-            f"a vector as the target with the set {next(iter(question.sets))!r}",
-            why="vectors are read beside ordinary factors alone, so far",
-            instead="name one column as the target, or give each element a column of its own as a factor",
-        )
     found = read_vectors(source, support, target, question)
     settings = {**support.source.settings, "target": vector_name(target), "outputs": found.width}
     return replace(support, vectors=found, source=replace(support.source, settings=settings))

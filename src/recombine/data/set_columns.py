@@ -14,7 +14,7 @@ they are, and sets are made of its lines: any engine can be asked, and orders of
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,8 @@ class SetKey(FactorKey):
 
     read_from: SetColumns = SetColumns(())
     expressions: tuple[Any, ...] = ()
+    marks: bool | None = None
+    """Whether several columns hold 0 and 1 alone; None where the lines themselves have to tell."""
 
     def asked(self, name: str) -> dict[str, Any]:
         """What to group by."""
@@ -93,7 +95,8 @@ class SetKey(FactorKey):
 
     def _lists(self, parts: list[Any]) -> pa.Array:
         if len(parts) > 1:
-            return _marked(parts, self.read_from.columns) if _are_marks(parts) else _side_by_side(parts)
+            marks = _are_marks(parts) if self.marks is None else self.marks
+            return _marked(parts, self.read_from.columns) if marks else _side_by_side(parts)
         if self.read_from.separator is not None:
             return _trimmed(pc.split_pattern(parts[0], self.read_from.separator))
         return parts[0].cast(pa.list_(parts[0].type.value_type))
@@ -124,6 +127,18 @@ def set_key(table: Any, name: str, source: SetColumns) -> SetKey:
         )
     asked = tuple(columns.as_value(table[column]) for column in source.columns)
     return SetKey(name, asked[0], read_from=source, expressions=asked)
+
+
+def as_read(keys: Sequence[FactorKey], factors: Sequence[Factor]) -> list[FactorKey]:
+    """The same keys for a part of the rows of which the factors were read: some rows may hold 0 and 1 alone where
+    others name elements by other numbers.
+    """
+    return [
+        replace(key, marks=set(factor.sets.elements) <= set(key.read_from.columns))
+        if isinstance(key, SetKey) and factor.sets is not None
+        else key
+        for key, factor in zip(keys, factors, strict=True)
+    ]
 
 
 def _is_name(kind: Any) -> bool:

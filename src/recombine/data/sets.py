@@ -196,6 +196,26 @@ class Sets(Sequence[tuple[Any, ...]]):
                 found = [np.sort(rng.permuted(np.tile(among, (number, 1)), axis=1)[:, :size], axis=1)]
         return self.codes_of(Rows.equal(np.concatenate(found)[:number].astype(np.int64), len(self.elements)))
 
+    def changes(self, codes: Any, control: int) -> tuple[Ints, Codes]:
+        """Each element that the control does not hold is one change; those that both hold stay beside it.
+
+        >>> sets = Sets(("a", "b", "ctl"), Rows.listed([[], [2], [0, 1], [0, 2]], width=3), largest=2)
+        >>> owners, alone = sets.changes(np.array([0, 2]), 0)
+        >>> owners.tolist(), [sets.label(code) for code in alone.tolist()]
+        ([1, 1], ['a', 'b'])
+        >>> [sets.label(code) for code in sets.changes(np.array([2, 3]), 1)[1].tolist()]
+        ['a', 'b', 'a + ctl']
+        """
+        rows, held = self.rows(codes), np.zeros(len(self.elements), dtype=bool)
+        held[self.rows([control]).columns] = True
+        new = ~held[rows.columns]
+        owners, added = rows.owners[new], rows.columns[new]
+        shared = Rows(ends(np.bincount(rows.owners[~new], minlength=len(rows))), rows.columns[~new], rows.width)
+        beside, changes = shared.take(owners), np.arange(len(owners))
+        parts = np.concatenate([beside.columns, added])
+        singles, _ = sorted_sets(np.concatenate([beside.owners, changes]), parts, len(owners), len(self.elements))
+        return owners, self.codes_of(singles)
+
 
 def is_nothing(element: Any) -> bool:
     """Whether an element stands for nothing.

@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 from recombine.base.errors import ColumnError, SettingError, nearest
 from recombine.data.engine import OpenTable, explained, sniffing_again, stream
 from recombine.data.frames import as_arrow
-from recombine.data.group_counts import factor_keys
+from recombine.data.group_counts import asked_of, factor_keys, folded
 from recombine.data.row_codes import factor_codes, has_order
+from recombine.data.set_columns import as_read
 from recombine.data.sources import opened
 from recombine.data.support import Support
 from recombine.data.table_query import TableQuery, filtered
@@ -182,8 +183,8 @@ def _batches(
         known = _in_order(open_table) if ordered else open_table.table.columns
         table = filtered(open_table.table, where, backend)
         places = {name: _find(target, name, table, known) for name, target in given.items()}
-        keys = factor_keys(table, question, backend)
-        asked = {f"f{place}": key.expression for place, key in enumerate(keys)}
+        keys = as_read(factor_keys(table, question, backend), support.space.factors)
+        asked = asked_of(keys)
         asked |= {label: table[column] for one in places.values() for label, column in one.asked.items()}
         asked |= {"recombine_beside": table[beside]} if beside is not None else {}
         asked |= {_ROW: table[_ROW]} if arrays else {}
@@ -194,7 +195,7 @@ def _batches(
             vectors = {name: _values(part, one) for name, one in places.items()}
             for name, one in places.items():
                 _check_width(outputs, name, one, vectors[name].shape[1])
-            codes = factor_codes(part, support.space, keys)
+            codes = factor_codes(folded(part, keys), support.space, keys)
             yield VectorBatch(groups.lookup(codes), vectors, part["recombine_beside"] if beside is not None else None)
 
 

@@ -50,6 +50,9 @@ class Kind(Protocol):
     def draw(self, number: int, among: Ints, rng: np.random.Generator) -> Codes:
         """So many of them, drawn at random."""
 
+    def changes(self, codes: Any, control: int) -> tuple[Ints, Codes]:
+        """What tells each value from a control, change by change: whose it is, and the value with it alone."""
+
 
 @dataclass(frozen=True)
 class Single:
@@ -91,6 +94,15 @@ class Single:
     def draw(self, number: int, among: Ints, rng: np.random.Generator) -> Codes:
         """Some of these values."""
         return rng.choice(among, size=number).astype(np.int32)
+
+    def changes(self, codes: Any, control: int) -> tuple[Ints, Codes]:
+        """Another value is one change.
+
+        >>> [part.tolist() for part in Single(3).changes(np.array([2, 0]), 0)]
+        [[0], [2]]
+        """
+        owners = np.flatnonzero(np.asarray(codes) != control)
+        return owners, np.asarray(codes)[owners]
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,6 +109,12 @@ class Rows:
         parts = (ones, self.columns.astype(small), self.starts.astype(small))
         return csr_array(parts, shape=(len(self), self.width))
 
+    def dense(self) -> Numbers:
+        """The design itself, every entry written out."""
+        found = np.zeros((len(self), self.width))
+        found[self.owners, self.columns] = 1.0
+        return found
+
     def sparse_gram(self) -> "csr_array":
         """A'A: how many rows hold each column, and each pair of columns."""
         design = self.sparse()

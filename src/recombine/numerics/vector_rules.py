@@ -12,20 +12,23 @@ others say of each combination held out: y - (y - f) / (1 - h), h the diagonal o
 is given as rows: one-hot for ordinary factors, the incidence of elements for sets.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from recombine.numerics.additive_design import ALONE
-from recombine.numerics.groups import ANY, Codes, Ints, Numbers
+from recombine.numerics.effects import Kind
+from recombine.numerics.groups import ANY, Codes, Flags, Ints, Numbers
+from recombine.numerics.rows import ranges
 from recombine.numerics.vector_scores import Vectors
 
 NO_CHANGE, ADDITIVE, SCALED, LEAST_SQUARES = "no change", "additive", "additive scaled", "least squares"
 
 _LINES = 256
 _ROUNDING = 1e-9
+_NONE = -2
 _OPEN = 1e-6  # the squared length of a design row outside the span of the others, as in `additive_design`
 
 
@@ -89,12 +92,14 @@ class ControlDesign:
 
     `codes` are the seen combinations, and `place` finds others among them, -1 where they were not seen. `control` has
     the code of each factor's control, ANY for a factor without one (a cell line beside drugs: the control of a
-    combination is then the one with the same cell line).
+    combination is then the one with the same cell line). `kinds` say what is one change: another value of an ordinary
+    factor, or one element of a set.
 
+    >>> from recombine.numerics.effects import Single
     >>> from recombine.numerics.groups import group
     >>> codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int32)
     >>> seen = group(codes, sizes=(2, 2), factors=(0, 1))
-    >>> design = ControlDesign(codes, np.array([0, 0]), seen.lookup)
+    >>> design = ControlDesign(codes, np.array([0, 0]), seen.lookup, (Single(2), Single(2)))
     >>> values = np.array([[1.0], [2.0], [4.0], [7.0]])
     >>> design.additive(values, codes).ravel().tolist()
     [nan, nan, nan, 5.0]
@@ -103,26 +108,44 @@ class ControlDesign:
     codes: Codes
     control: Ints
     place: Callable[[Codes], Ints]
+    kinds: Sequence[Kind]
 
     @property
     def factors(self) -> Ints:
         """The factors that have a control."""
         return np.flatnonzero(self.control != ANY)
 
-    def changed(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """(c, k) Which of the factors with a control are not at it."""
-        return np.asarray(codes[:, self.factors] != self.control[self.factors])
+    def is_control(self, codes: Codes) -> Flags:
+        """(c,) Which combinations are their own control."""
+        return np.asarray((self._at_control(codes) == codes).all(axis=1))
 
     def references(self, codes: Codes) -> Ints:
         """(c,) The place of each combination's control among the seen ones, -1 where it was not seen."""
-        return self._with(codes, None)
+        return self.place(self._at_control(codes))
 
-    def _with(self, codes: Codes, kept: int | None) -> Ints:
+    def _at_control(self, codes: Codes) -> Codes:
         moved = codes.copy()
+        moved[:, self.factors] = self.control[self.factors]
+        return moved
+
+    def _singles(self, codes: Codes) -> Ints:
+        """(c, s) The places of the combinations that show one change of each alone, -1 where it was not seen, and
+        _NONE after the last change.
+        """
+        whose, where = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        control = self._at_control(codes)
         for k in self.factors:
-            if k != kept:
-                moved[:, k] = self.control[k]
-        return self.place(moved)
+            owners, values = self.kinds[k].changes(codes[:, k], int(self.control[k]))
+            alone = control[owners]
+            alone[:, k] = values
+            whose.append(owners)
+            where.append(self.place(alone))
+        owners = np.concatenate(whose)
+        order = np.argsort(owners, kind="stable")
+        counts = np.bincount(owners, minlength=len(codes))
+        found = np.full((len(codes), int(counts.max(initial=0))), _NONE, dtype=np.int64)
+        found[owners[order], ranges(np.zeros(len(codes), dtype=np.int64), counts)] = np.concatenate(where)[order]
+        return found
 
     def no_change(self, values: Vectors, codes: Codes) -> Numbers:
         """(c, m) The control of each combination, NaN where it was not seen."""
@@ -136,11 +159,11 @@ class ControlDesign:
 
     def _differences(self, values: Vectors, codes: Codes) -> Numbers:
         """(c, m) The sum of differences of the single changes from the control."""
-        reference, changed = self.no_change(values, codes), self.changed(codes)
-        total = np.where((changed.sum(axis=1) >= 2)[:, None], 0.0, np.full(reference.shape, np.nan))
-        for place, k in enumerate(self.factors):
-            single = _taken(values, self._with(codes, int(k))) - reference
-            total += np.where(changed[:, place, None], single, 0.0)
+        reference, singles = self.no_change(values, codes), self._singles(codes)
+        several = (singles != _NONE).sum(axis=1) >= 2
+        total = np.where(several[:, None], 0.0, np.full(reference.shape, np.nan))
+        for places in singles.T:
+            total += np.where((places != _NONE)[:, None], _taken(values, places) - reference, 0.0)
         return np.asarray(total)
 
     def scaled(self, values: Vectors, codes: Codes, fitted: Ints, *, held_out: bool) -> Numbers:

@@ -6,17 +6,16 @@ pooled R² is that of the additive test (`additivity`); here are the other score
 by direction, and the same of simpler rules.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from recombine.base.errors import SettingError, nearest
 from recombine.base.words import percent, percent_range
-from recombine.data.space import Value, text
+from recombine.data.space import Factor, Value, text
 from recombine.data.support import Support
 from recombine.data.vector_answers import VectorAnswers
-from recombine.numerics.additive_fit import design_matrix
 from recombine.numerics.groups import ANY, Ints, Numbers
 from recombine.numerics.resampling import IntervalSettings
 from recombine.numerics.simple_rules import MEAN
@@ -37,7 +36,7 @@ Control = str | Mapping[str, Value]
 
 _MOST_TESTED = 2_000
 _WIDEST = 2_000
-"""Values of all factors, up to which least squares is solved for all combinations at once."""
+"""Values and elements of all factors, up to which least squares is solved for all combinations at once."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +106,12 @@ def vector_test(support: Support, control: Control | None = None, *, seed: int =
             why="differences from the control are scored where answers are vectors",
             instead="leave it out, or name a vector: target='gene_*'",
         )
-    if vectors is None or sum(support.space.sizes) > _WIDEST:
+    effects = support.space.effects
+    if vectors is None or effects.width > _WIDEST:
         return None
-    design = None if control is None else control_design(support, control)
+    design = control_design(support, control)
     known = np.flatnonzero(vectors.count > 0)
-    fit = LeastSquares.of(design_matrix(support.codes[known], support.space.sizes, constant=False))
+    fit = LeastSquares.of(effects.rows(support.codes[known]).dense())
     tried = known if len(known) <= _MOST_TESTED else _drawn(known, seed)
     said = fit.held_out(vectors.means[known], np.searchsorted(known, tried))
     told = np.isfinite(said[:, 0])
@@ -176,37 +176,44 @@ def references(design: ControlDesign, means: Vectors, support: Support, rows: In
     return np.where((design.references(codes) == rows)[:, None], np.nan, design.no_change(means, codes))
 
 
-def control_design(support: Support, control: Control) -> ControlDesign:
-    """Which value of each factor is the control.
+def control_design(support: Support, control: Control | None) -> ControlDesign | None:
+    """Which value of each factor is the control; None where there is none. Of a set it is the empty set, if that was
+    seen and no other is named.
 
     >>> import recombine
     >>> table = {"a": ["ctrl", "x"], "b": ["ctrl", "y"], "line": ["K562", "RPE1"]}
     >>> support = recombine.read(table, factors=["a", "b", "line"])
     >>> control_design(support, "ctrl").control.tolist(), control_design(support, {"b": "y"}).control.tolist()
     ([0, 0, -1], [-1, 1, -1])
+    >>> control_design(recombine.read({"given": ["x", "x+y", "ctrl"]}, sets={"g": "given:+"}), None).control.tolist()
+    [0]
     """
     space = support.space
+    codes = np.full(len(space.factors), ANY)
+    for k in space.set_factors:
+        empty = space.factors[k].code(())
+        codes[k] = empty if (support.codes[:, k] == empty).any() else ANY
     if isinstance(control, str):
-        codes = [factor.code(control) for factor in space.factors]
-        if all(code == ANY for code in codes):
-            raise SettingError(
-                f"control={control!r}",
-                why="no factor has such a value",
-                instead=nearest(control, [label for factor in space.factors for label in factor.labels]),
-            )
-    else:
-        codes = [ANY] * len(space.factors)
-        for name, value in control.items():
-            factor = space.factors[space.position(name)]
-            codes[space.position(name)] = factor.code(value)
-            if factor.code(value) == ANY:
-                raise SettingError(
-                    f"control={{{name!r}: {text(value)!r}}}",
-                    why=f"{name!r} has no such value",
-                    instead=nearest(text(value), factor.labels),
-                )
+        named = {factor.name: factor.code(control) for factor in space.factors}
+        if all(code == ANY for code in named.values()):
+            raise _no_control(f"control={control!r}", "no factor has such a value", control, space.factors)
+        control = {name: control for name, code in named.items() if code != ANY}
+    for name, value in (control or {}).items():
+        factor = space.factors[space.position(name)]
+        codes[space.position(name)] = factor.code(value)
+        if factor.code(value) == ANY:
+            what = f"control={{{name!r}: {text(value)!r}}}"
+            raise _no_control(what, f"{name!r} has no such value", text(value), [factor])
+    if (codes == ANY).all():
+        return None
     place = support.groups(range(len(space.factors))).lookup
-    return ControlDesign(support.codes, np.array(codes), place)
+    return ControlDesign(support.codes, codes, place, space.effects.kinds)
+
+
+def _no_control(what: str, why: str, value: str, factors: Sequence[Factor]) -> SettingError:
+    return SettingError(
+        what, why=why, instead=nearest(value, [label for factor in factors for label in factor.effect_labels])
+    )
 
 
 def _part(share: float) -> str:

@@ -22,6 +22,7 @@ from recombine.data.sources import opened
 from recombine.data.space import text
 from recombine.data.split_sides import SplitColumn, likeliest, no_side, sides_of
 from recombine.data.support_assembly import floats
+from recombine.data.table_query import TableQuery
 from recombine.verbs.evaluate.scoring import (
     SCORED,
     Columns,
@@ -76,7 +77,8 @@ def gather(
             why="each of them says what was trained on",
             instead="give the training table, or the column that says which rows were trained on",
         )
-    _check_sides_alike(question, train)
+    if train is not None:
+        check_sides_alike(question.query)
     source, question, beside = _beside(predictions, question, data, against)
     found = settled(
         lambda centres: count_table(
@@ -361,12 +363,12 @@ def _count_training(
     return count_table(train, query, ask, needs=[question.target] if question.target else [], progress=progress)
 
 
-def _check_sides_alike(question: PredictionQuestion, train: Any) -> None:
-    """Bins that a table cuts by its own numbers would be cut otherwise in the other table."""
-    own = [name for name, bins in question.query.bins.items() if isinstance(bins, int) or str(bins).startswith("quant")]
-    if train is not None and own:
+def check_sides_alike(query: TableQuery) -> None:
+    """Bins that a table cuts by its own numbers would be cut otherwise in a table of training rows."""
+    own = [name for name, bins in query.bins.items() if isinstance(bins, int) or str(bins).startswith("quant")]
+    if own:
         raise SettingError(
-            f"bins={question.query.bins[own[0]]!r} for {own[0]!r} with a training table",
+            f"bins={query.bins[own[0]]!r} for {own[0]!r} with a training table",
             why="each table would be cut at edges of its own, so that a bin would mean two things",
             instead=f"give the edges: bins=dict({own[0]}=[0, 10, 20]) (--bins {own[0]}=0,10,20)",
         )

@@ -20,9 +20,7 @@ from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.base.words import WORSE_THAN_MEAN, amount, percent, percent_range
 from recombine.data.split_sides import SplitColumn
-from recombine.data.table_query import TableQuery, declared_values
 from recombine.data.vector_reader import VectorTarget, vector_name
-from recombine.numerics.additive_fit import design_matrix
 from recombine.numerics.groups import Flags, Ints, Numbers
 from recombine.numerics.resampling import IntervalSettings
 from recombine.numerics.simple_rules import MEAN
@@ -37,13 +35,15 @@ from recombine.numerics.vector_summary import (
     rule_of,
     summarised,
 )
+from recombine.verbs.audit.set_coverage import ALONE, NEVER, TOGETHER
 from recombine.verbs.audit.vector_test import Control, control_design
-from recombine.verbs.evaluate.evaluation import EvaluateReading
+from recombine.verbs.evaluate.evaluation import EvaluateReading, question_of
 from recombine.verbs.evaluate.vector_outcomes import VectorOutcomes, read_outcomes
 
 _WIDEST = 2_000
-"""Values of all factors, up to which least squares is solved."""
+"""Values and elements of all factors, up to which least squares is solved."""
 _MATERIAL = 0.05
+_RUNGS = ("determined", "undetermined", "novel", ALONE, TOGETHER, NEVER)
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,17 @@ class VectorSide:
     def score(self, name: str) -> VectorScore | None:
         """One of the scores, by its name."""
         return next((one for one in self.scores if one.name == name), None)
+
+
+@dataclass(frozen=True)
+class VectorRung:
+    """The unseen combinations that training says as much of: it fixes them or does not, or of sets, what the elements
+    were seen in.
+    """
+
+    name: str
+    combinations: int
+    r2: float | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +98,7 @@ class VectorEvaluation(Result):
     unpredicted: int
     sides: tuple[VectorSide, ...]
     expected: Expected
+    rungs: tuple[VectorRung, ...]
     rules: tuple[VectorRule, ...]
     outputs: OutputScores
     confidence: float
@@ -135,7 +147,7 @@ class VectorReading(EvaluateReading, total=False):
 def evaluate_vectors(
     predictions: Any,
     *,
-    factors: Sequence[str],
+    factors: Sequence[str] = (),
     target: VectorTarget,
     prediction: VectorTarget,
     train: Any = None,
@@ -150,19 +162,12 @@ def evaluate_vectors(
     many columns ("gene_*", "predicted_*", or their names), or an array in step with the rows. `split` names the column
     that says which rows were trained on; or `train` is the table of those rows, with the same columns. `control` names
     the values that stand for nothing done ({"drug": "DMSO"}, or "ctrl" for all factors): then differences from it are
-    scored, and rules that start from it stand beside. Intervals resample combinations.
+    scored, and rules that start from it stand beside. Of a factor whose value is a set (`sets`, as in `recombine.read`)
+    it is the empty set, and adding up is least squares on elements. Intervals resample combinations.
     """
     known = [*VectorReading.__annotations__, "factors", "target", "prediction", "train", "split", "control"]
     check_known(options, known, who="recombine.evaluate_vectors")
-    question = TableQuery(
-        factors=(factors,) if isinstance(factors, str) else tuple(factors),
-        where=options.get("where"),
-        bins=dict(options.get("bins") or {}),
-        domain=declared_values(options.get("domain")),
-        impossible=tuple(options.get("impossible", ())),
-        missing=options.get("missing", "leave out"),
-        table=options.get("table"),
-    )
+    question = question_of(factors, None, options)
     side = SplitColumn(split) if isinstance(split, str) else split
     outcomes = read_outcomes(predictions, question, target, prediction, train=train, split=side)
     told = {
@@ -196,6 +201,7 @@ def _measured(
     )
     told = parts["unseen"]
     rules, errors = _rules(scoring, unseen, told)
+    beside = {name: outcomes.rungs(rows) for name, rows in (("unseen", unseen), ("seen", seen))}
     expected = _expected(told.own, errors, sides[0], outcomes.support.codes[unseen], intervals)
     found = VectorEvaluation(
         verdict="",  # the sentences are made from the numbers, below
@@ -209,6 +215,7 @@ def _measured(
         unpredicted=outcomes.unpredicted,
         sides=sides,
         expected=expected,
+        rungs=_by_rung(told.own, beside["unseen"]),
         rules=rules,
         outputs=output_scores(told.own, told.ceiling),
         confidence=intervals.confidence,
@@ -217,6 +224,7 @@ def _measured(
         table=_table(
             outcomes,
             {name: (found.own, rows) for (name, found), rows in zip(parts.items(), (unseen, seen), strict=True)},
+            beside,
         ),
         by_output=_by_output(outcomes, told),
         source=source,
@@ -239,25 +247,27 @@ class _Scoring:
         self.outcomes = outcomes
         self.trained = outcomes.trained.means
         self.mean = self.trained[outcomes.seen].mean(axis=0, dtype=np.float64)
-        self.design = None if control is None else self._trained_control(control)
+        self.design = self._trained_control(control)
 
-    def _trained_control(self, control: Control) -> ControlDesign:
+    def _trained_control(self, control: Control | None) -> ControlDesign | None:
         """Only what was trained on may be looked at."""
         design = control_design(self.outcomes.support, control)
+        if design is None:
+            return None
         known: Flags = np.asarray(self.outcomes.trained.count > 0, dtype=np.bool_)
 
         def place(codes: Any) -> Ints:
             found = design.place(codes)
             return np.where((found >= 0) & known[found], found, -1)
 
-        return ControlDesign(design.codes, design.control, place)
+        return replace(design, place=place)
 
     def of(self, rows: Ints) -> _SideParts:
         """The scores of the predictions, and of the mean, on some tested combinations."""
         truth, codes = self.outcomes.truth.means[rows], self.outcomes.support.codes[rows]
         reference = None
         if self.design is not None:
-            own = np.asarray(~self.design.changed(codes).any(axis=1))  # the control has no difference from itself
+            own = self.design.is_control(codes)  # which has no difference from itself
             reference = np.where(own[:, None], np.nan, self.design.no_change(self.trained, codes))
         mean = np.broadcast_to(self.mean, truth.shape)
         halves = self.outcomes.truth.halves(rows)
@@ -271,10 +281,10 @@ class _Scoring:
     def rules(self, rows: Ints) -> Iterator[tuple[str, Numbers]]:
         """What simple rules say of unseen combinations, NaN where they say nothing; one matrix at a time."""
         support, seen = self.outcomes.support, self.outcomes.seen
-        codes = support.codes[rows]
-        if sum(support.space.sizes) <= _WIDEST:
-            fit = LeastSquares.of(design_matrix(support.codes[seen], support.space.sizes, constant=False))
-            yield LEAST_SQUARES, fit.at(self.trained[seen], design_matrix(codes, support.space.sizes, constant=False))
+        codes, effects = support.codes[rows], support.space.effects
+        if effects.width <= _WIDEST:
+            fit = LeastSquares.of(effects.rows(support.codes[seen]).dense())
+            yield LEAST_SQUARES, fit.at(self.trained[seen], effects.rows(codes).dense())
         if self.design is not None:
             yield NO_CHANGE, self.design.no_change(self.trained, codes)
             yield ADDITIVE, self.design.additive(self.trained, codes)
@@ -316,7 +326,21 @@ def _expected(
     return replace(found, low=measured.low, high=measured.high)
 
 
-def _table(outcomes: VectorOutcomes, parts: dict[str, tuple[VectorParts, Ints]]) -> pa.Table:
+def _by_rung(own: VectorParts, rungs: dict[str, list[str]]) -> tuple[VectorRung, ...]:
+    """R² of the unseen combinations rung by rung."""
+    found = []
+    for places in rungs.values():
+        for name in (one for one in _RUNGS if one in places):
+            mine = np.array(places) == name
+            spread = float(own.spread[mine].sum())
+            r2 = float(1 - own.error[mine].sum() / spread) if spread > 0 else None
+            found.append(VectorRung(name, int(mine.sum()), r2))
+    return tuple(found)
+
+
+def _table(
+    outcomes: VectorOutcomes, parts: dict[str, tuple[VectorParts, Ints]], rungs: dict[str, dict[str, list[str]]]
+) -> pa.Table:
     """A line for each tested combination."""
     lines = []
     for name, (found, rows) in parts.items():
@@ -333,6 +357,7 @@ def _table(outcomes: VectorOutcomes, parts: dict[str, tuple[VectorParts, Ints]])
         }
         values = outcomes.support.space.labels(outcomes.support.codes[rows])
         beside = {"side": pa.array([name] * len(rows), pa.string()), "rows": outcomes.truth.count[rows]}
+        beside |= {key: pa.array(column, pa.string()) for key, column in rungs[name].items()}
         known = {key: pa.array(column, from_pandas=True) for key, column in numbers.items()}
         lines.append(pa.table({**values, **beside, **known}))
     return pa.concat_tables(lines)
@@ -396,6 +421,14 @@ def _reasons(found: VectorEvaluation) -> tuple[str, ...]:
             f"Of {one.outputs:,} outputs half are explained by {percent_range(one.lower, one.upper)} "
             f"(median {percent(one.median)}{most})."
         )
+    for names in (_RUNGS[:3], _RUNGS[3:]):
+        rungs = [one for one in found.rungs if one.name in names]
+        if len(rungs) > 1:
+            listed = ", ".join(
+                f"{one.combinations:,} {one.name}{'' if one.r2 is None else f' ({percent(one.r2)} explained)'}"
+                for one in rungs
+            )
+            said.append(f"Of the unseen combinations, by what training says of them: {listed}.")
     seen = found.side("seen").score(R2)
     if seen is not None and seen.value is not None:
         said.append(f"On seen combinations the predictions explain {percent(seen.value)}.")

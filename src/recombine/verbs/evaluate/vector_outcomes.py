@@ -1,6 +1,6 @@
 """Predicted and measured vectors of each combination, and what was trained on, read from one table or two."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,11 +10,12 @@ import pyarrow as pa
 from recombine.base.errors import ColumnError, SettingError, TableError
 from recombine.data import columns
 from recombine.data.engine import explained, sniffing_again
-from recombine.data.read import read
+from recombine.data.group_counts import Aggregate, count_table, stacked
 from recombine.data.sources import opened
 from recombine.data.space import Value
 from recombine.data.split_sides import SplitColumn, no_side, sides_of
 from recombine.data.support import Support
+from recombine.data.support_assembly import assemble
 from recombine.data.table_query import TableQuery, filtered
 from recombine.data.vector_answers import RunningMeans, VectorAnswers
 from recombine.data.vector_reader import (
@@ -26,6 +27,10 @@ from recombine.data.vector_reader import (
     vector_rows,
 )
 from recombine.numerics.groups import Ints, Numbers
+from recombine.verbs.audit.combination_status import rungs
+from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.set_coverage import element_rungs
+from recombine.verbs.evaluate.prediction_query import check_sides_alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,17 @@ class VectorOutcomes:
     def unseen(self) -> Ints:
         """The tested ones that were not trained on."""
         return np.flatnonzero((self.truth.count > 0) & (self.trained.count == 0))
+
+    def rungs(self, rows: Ints) -> dict[str, list[str]]:
+        """What the training combinations say of some others: whether they fix them (`rung`), and of sets what their
+        elements were seen in (`elements`). Empty where it cannot be told.
+        """
+        trained, codes = self.support.subset(self.seen), self.support.codes[rows]
+        try:
+            found = {"rung": [str(one) for one in rungs(trained, determinacy(trained), codes)]}
+        except TableError:  # too loose to be solved exactly
+            return {}
+        return found | ({"elements": element_rungs(trained, codes)} if self.support.space.set_factors else {})
 
 
 def read_outcomes(
@@ -90,7 +106,7 @@ def read_outcomes(
 def _of_one_table(
     source: Any, question: TableQuery, target: VectorTarget, prediction: VectorTarget, split: SplitColumn
 ) -> VectorOutcomes:
-    support = _counted(source, question)
+    support = assemble(count_table(source, question, lambda _table, _backend: Aggregate()), question)
     sides = _sides(source, question, split)
 
     def ask(sniff_all: bool) -> VectorOutcomes:
@@ -109,16 +125,15 @@ def _of_one_table(
 def _of_two_tables(
     source: Any, question: TableQuery, target: VectorTarget, prediction: VectorTarget, train: Any
 ) -> VectorOutcomes:
-    """Both tables in one space: the values of either could occur in the other."""
-    both = [_counted(source, question), _counted(train, replace(question, where=None, table=None))]
-    domain = dict(question.domain) or _all_values(both)
-    question = replace(question, domain=domain)
-    support, seen = _counted(source, question), _counted(train, replace(question, where=None, table=None))
-    every = np.unique(np.concatenate([support.codes, seen.codes]), axis=0)
-    whole = Support(
-        support.space, np.asfortranarray(every), np.ones(len(every)), rows=support.rows, source=support.source
+    check_sides_alike(question)
+    of_train = replace(question, where=None, table=None)
+    mine, theirs = (
+        count_table(one, asked, lambda _table, _backend: Aggregate())
+        for one, asked in ((source, question), (train, of_train))
     )
-    known = read_vectors(train, whole, target, replace(question, where=None, table=None))
+    # both tables in one space: the values of either could occur in the other
+    whole = assemble(replace(mine, lines=stacked([mine, theirs], [None, None])), question)
+    known = read_vectors(train, whole, target, of_train)
 
     def ask(sniff_all: bool) -> VectorOutcomes:
         running = _Running(len(whole), known)
@@ -190,26 +205,6 @@ class _Running:
             finished(self.predicted, vector_name(prediction, "predictions"), names),
             self.unpredicted,
         )
-
-
-def _counted(source: Any, question: TableQuery) -> Support:
-    return read(
-        source,
-        factors=question.factors,
-        where=question.where,
-        bins=question.bins,
-        domain=question.domain,
-        impossible=question.impossible,
-        missing=question.missing,
-        table=question.table,
-    )
-
-
-def _all_values(supports: Sequence[Support]) -> dict[str, list[Value]]:
-    return {
-        name: columns.ordered({value for one in supports for value in one.space.factors[k].values})
-        for k, name in enumerate(supports[0].space.names)
-    }
 
 
 def _sides(source: Any, question: TableQuery, split: SplitColumn) -> dict[Value, str]:
