@@ -108,7 +108,8 @@ def missing_block(known: Support, unseen: Codes) -> FactorSet | None:
     >>> missing_block(seen, np.array([[2, 2, c] for c in range(4)], dtype=np.int32))
     (0, 1)
     """
-    if unseen.shape[1] <= 2 or not len(unseen):  # a pair that was never seen is the whole combination
+    # a pair that was never seen is the whole combination; a set that was never seen may meet several other values
+    if unseen.shape[1] <= (1 if known.space.set_factors else 2) or not len(unseen):
         return None
     missing = missing_conjunctions(known, unseen)
     # of those that are equally common the one that makes the fewest, largest blocks

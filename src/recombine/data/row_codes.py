@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from recombine.data import columns
 from recombine.data.columns import Bins, FactorKey
-from recombine.data.group_counts import factor_keys
+from recombine.data.group_counts import asked_of, factor_keys, folded
 from recombine.data.locations import is_database
-from recombine.data.set_columns import set_codes
+from recombine.data.set_columns import SetColumns, set_codes
 from recombine.data.sources import opened
 from recombine.data.space import Factor, Space
 from recombine.data.support import LabelTarget, NumberTarget, Support
@@ -56,6 +56,7 @@ def row_codes(
     bins: Mapping[str, Bins] | None = None,
     domain: Mapping[str, Any] | None = None,
     where: Where | None = None,
+    sets: Mapping[str, SetColumns] | None = None,
 ) -> RowCodes:
     """Number the rows of a table in memory, of which the support was counted with the same settings.
 
@@ -65,15 +66,16 @@ def row_codes(
     >>> found.combination.tolist(), found.answers.tolist()
     ([0, 2, 1], [1.5, nan, 2.0])
     """
-    question = TableQuery(factors=support.space.names, bins=dict(bins or {}), domain=dict(domain or {}))
+    given = {"bins": dict(bins or {}), "domain": dict(domain or {}), "sets": dict(sets or {})}
+    question = TableQuery(factors=support.space.names, **given)
     target = support.target
     with opened(arrow.append_column(_ROW, pa.array(np.arange(len(arrow))))) as source:
         table = filtered(source.table, where, source.backend)
         keys = factor_keys(table, question, source.backend)
-        asked = {f"f{place}": key.expression for place, key in enumerate(keys)}
+        asked = asked_of(keys)
         if target is not None:
             asked["target"] = columns.as_value(table[target.name])
-        answer = source.backend.to_pyarrow(table.select(table[_ROW].name("row"), **asked))
+        answer = folded(source.backend.to_pyarrow(table.select(table[_ROW].name("row"), **asked)), keys)
     place = answer["row"].to_numpy()
     codes = np.full((len(arrow), len(keys)), -1, dtype=np.int32)
     codes[place] = factor_codes(answer, support.space, keys)

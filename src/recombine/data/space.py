@@ -182,6 +182,12 @@ class Space:
         return Effects([factor.kind for factor in self.factors])
 
     @property
+    def effect_unit(self) -> str:
+        """What an additive rule learns an effect of."""
+        sets = len(self.set_factors)
+        return "value" if not sets else "element" if sets == len(self.factors) else "value and element"
+
+    @property
     def product(self) -> int:
         """Every combination of values, impossible ones included."""
         return math.prod(self.could)

@@ -18,6 +18,7 @@ from recombine.numerics.sparse_solver import SparseLeverage
 LARGEST = 1_500
 """Effects up to which they are inverted at once: a second."""
 _ROUNDING = 1e-9
+_OPEN = 1e-6  # the squared length of a row outside the span of the seen ones, as in `additive_design`
 _MOST_ENTRIES = 2 * 10**7  # of rows times effects, at a time: 160 MB
 
 
@@ -63,16 +64,43 @@ class IncidenceFit:
         return np.maximum(found, 0.0)
 
 
-def nearest_answers(effects: Effects, seen: Codes, values: Numbers, asked: Codes, own: Ints | None = None) -> Numbers:
+def incidence_answers(effects: Effects, codes: Codes, values: Numbers, weights: Numbers, asked: Codes) -> Numbers:
+    """(c, m) What the effects that fit `values` (n, m) best add up to; NaN where the seen combinations leave it open.
+    `additive_fit.additive_answers` for rows that are not equally long, of as many effects as are inverted at once.
+    """
+    rows, wanted = effects.rows(codes), effects.rows(asked)
+    fit = IncidenceFit.of(rows, weights=weights)
+    within = fit.inverse @ rows.gram(weights)  # onto what the seen rows span
+    said = wanted.sums(fit.effects(values))
+    step = max(1, _MOST_ENTRIES // max(wanted.width, 1))
+    for start in range(0, len(asked), step):
+        part = wanted.take(np.arange(start, min(start + step, len(asked))))
+        said[start : start + step][np.square(part.dense() - part.sums(within)).sum(axis=1) > _OPEN] = np.nan
+    return np.asarray(said)
+
+
+def nearest_answers(
+    effects: Effects,
+    seen: Codes,
+    values: Numbers,
+    asked: Codes,
+    own: Ints | None = None,
+    *,
+    weights: Numbers | None = None,
+) -> Numbers:
     """(c, m) The mean answer of the seen combinations that differ least, by values and elements that are not shared.
 
     `own` are the places of what is asked among the seen ones, each of which is then left out for its own answer.
+    `weights` are the rows of each combination where rows count alike; one without any is not asked.
     """
+    if weights is not None:
+        known = weights > 0
+        seen, values, weights = seen[known], values[known], weights[known]
     found = np.empty((len(asked), values.shape[1]))
     for part, apart in effects.distances(asked, seen):
         if own is not None:
             apart[np.arange(len(apart)), own[part]] = np.inf
-        near = (apart == apart.min(axis=1, keepdims=True)).astype(np.float64)
+        near = (apart == apart.min(axis=1, keepdims=True)) * (1.0 if weights is None else weights)
         found[part] = (near @ values) / near.sum(axis=1)[:, None]
     return found
 

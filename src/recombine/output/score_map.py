@@ -7,6 +7,7 @@ Three planes of a map follow one another and are deflated together, as those of 
     a varint a tested cell   how many rows were scored
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -82,11 +83,13 @@ def score_maps(data: Data, tables: Tables) -> list[ScoreMap]:
     axes = _axes(by_value)
     found: list[ScoreMap] = []
     cells = 0
-    for first, second in combinations(range(len(axes)), 2):
+    sets = {one["name"] for one in data.get("set_factors") or ()}
+    of_elements = [(k, k) for k, axis in enumerate(axes) if axis.factor in sets]
+    for first, second in [*combinations(range(len(axes)), 2), *of_elements]:
         lines = _lines(by_pair, axes[first].factor, axes[second].factor)
         cells += len(axes[first].kept) * len(axes[second].kept)
         if lines.num_rows and len(found) < MOST_MAPS and cells <= MOST_CELLS:
-            found.append(_map(data, tables.get("training_support"), axes, (first, second), lines))
+            found.append(_map(data, tables, axes, (first, second), lines))
     return sorted(found, key=lambda one: -_contrast(one, share=bool(data["score"].get("share"))))
 
 
@@ -153,9 +156,7 @@ def _lines(by_pair: pa.Table, first: str, second: str) -> pa.Table:
     return by_pair.filter(pc.and_(pc.equal(by_pair["factor_a"], first), pc.equal(by_pair["factor_b"], second)))
 
 
-def _map(
-    data: Data, training: pa.Table | None, axes: Sequence[Axis], pair: tuple[int, int], lines: pa.Table
-) -> ScoreMap:
+def _map(data: Data, tables: Tables, axes: Sequence[Axis], pair: tuple[int, int], lines: pa.Table) -> ScoreMap:
     rows, columns = (axes[k] for k in pair)
     at_row, at_column = (
         np.asarray(
@@ -169,21 +170,52 @@ def _map(
     score, count = np.full(size, np.nan), np.zeros(size, dtype=np.int64)
     score[cell] = np.asarray(lines["score"].cast(pa.float64()).fill_null(float("nan")).to_numpy())[drawn]
     count[cell] = lines["rows"].to_numpy()[drawn]
-    state = (
-        np.where(count > 0, TESTED, 0)
-        | _trained(training, rows, columns, pair)
-        | _impossible(data, rows, columns, pair)
-    )
+    if pair[0] == pair[1]:  # two elements of one set, in either order; with itself an element is any set that holds it
+        turned = at_column[drawn].astype(np.int64) * len(columns.kept) + at_row[drawn]
+        own = np.arange(len(rows.kept)) * (len(columns.kept) + 1)
+        score[turned], count[turned] = score[cell], count[cell]
+        score[own], count[own] = rows.scores, rows.rows
+    held = [_held(data, tables, axis.factor) for axis in (rows, columns)]
+    state = np.where(count > 0, TESTED, 0) | _trained(tables.get("training_support"), rows, columns, pair, held)
+    state |= _impossible(data, rows, columns, pair) if held == [None, None] else 0
     return ScoreMap(rows, columns, state.astype(np.uint8), score, count)
 
 
-def _trained(training: pa.Table | None, rows: Axis, columns: Axis, pair: tuple[int, int]) -> Ints:
+def _held(data: Data, tables: Tables, factor: str) -> list[list[int]] | None:
+    """The elements of each set of a factor, by their places; None of a factor whose values are no sets."""
+    if factor not in {one["name"] for one in data.get("set_factors") or ()}:
+        return None
+    written, elements = (
+        tables[name].filter(pc.equal(tables[name]["factor"], factor))["value"].to_pylist()
+        for name in ("values", "elements")
+    )
+    place = {json.dumps(json.loads(one)): k for k, one in enumerate(elements)}
+    return [[place[json.dumps(part)] for part in json.loads(one)] for one in written]
+
+
+def _trained(
+    training: pa.Table | None,
+    rows: Axis,
+    columns: Axis,
+    pair: tuple[int, int],
+    held: Sequence[list[list[int]] | None],
+) -> Ints:
     """The pairs that stand together in some combination that was trained on."""
     grid = np.zeros((len(rows.kept), len(columns.kept)), dtype=np.int64)
-    if training is not None and training.num_rows:
-        at = [_places(axis)[training[f"code{k}"].to_numpy()] for axis, k in zip((rows, columns), pair, strict=True)]
-        drawn = (at[0] >= 0) & (at[1] >= 0)
-        grid[at[0][drawn], at[1][drawn]] = TRAINED
+    if training is None or not training.num_rows:
+        return grid.ravel()
+    codes = [training[f"code{k}"].to_numpy() for k in pair]
+    if any(held):  # what each set holds meets what the other does
+        met = [
+            (one, other)
+            for a, b in set(zip(*(column.tolist() for column in codes), strict=True))
+            for one in (held[0][a] if held[0] else [a])
+            for other in (held[1][b] if held[1] else [b])
+        ]
+        codes = list(np.array(met, dtype=np.int64).reshape(-1, 2).T)
+    at = [_places(axis)[column] for axis, column in zip((rows, columns), codes, strict=True)]
+    drawn = (at[0] >= 0) & (at[1] >= 0)
+    grid[at[0][drawn], at[1][drawn]] = TRAINED
     return grid.ravel()
 
 

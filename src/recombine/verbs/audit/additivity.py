@@ -182,7 +182,7 @@ def additive_test(
     every = replace(alone, said={**alone.said, **tries})
     of_rule = _losses_of_rules(answers, every)
     test = _summary(target, answers, found, every.said, of_rule, sampled=len(tried) < len(codes))
-    test = replace(test, unit=_unit(support))
+    test = replace(test, unit=support.space.effect_unit)
     if chosen is not None:
         alone = replace(alone, said={**alone.said, **hold_apart(known, answers, alone.rows, seed=seed, only=chosen)})
     if not in_blocks:
@@ -194,12 +194,6 @@ def additive_test(
     open_ = tuple(name for factors, name in named.items() if factors not in losses.reach)
     chosen = _still_chosen(losses, chosen, seed=seed)
     return replace(test, blocks=done, untested_blocks=open_, chosen=chosen), losses
-
-
-def _unit(support: Support) -> str:
-    """What the additive rule learns an effect of."""
-    sets = len(support.space.set_factors)
-    return "value" if not sets else "element" if sets == len(support.space.factors) else "value and element"
 
 
 def _still_chosen(losses: Losses, chosen: str | None, *, seed: int) -> str:

@@ -43,8 +43,9 @@ _CHANCE = 0.05
 _LITTLE = 0.02  # of what there is to lose: where adding up loses less, no other rule is looked for
 
 
-def rule_words(rule: str, *, factors: Sequence[str] = (), commonest: object = None) -> str:
-    """What somebody does who follows a rule, as the subject of a sentence; `commonest` is what the majority says.
+def rule_words(rule: str, *, factors: Sequence[str] = (), commonest: object = None, unit: str = "value") -> str:
+    """What somebody does who follows a rule, as the subject of a sentence; `commonest` is what the majority says, and
+    `unit` what has an effect of its own.
 
     >>> rule_words("majority", commonest="cat"), rule_words("colour alone (by rows)")
     ('always answering "cat"', 'going by colour alone')
@@ -56,7 +57,7 @@ def rule_words(rule: str, *, factors: Sequence[str] = (), commonest: object = No
         MAJORITY: f'always answering "{commonest}"',
         MEAN: "always answering the mean",
         NEAREST: "answering like the nearest seen ones",
-        ADDITIVE: "adding up one effect for each value",
+        ADDITIVE: f"adding up one effect for each {unit}",
         GATED: "letting one factor decide which other one counts",
         PRODUCT: f"adding up one effect for each value and a product of {two}",
         TWO_PRODUCTS: f"adding up one effect for each value and two products of {two}",

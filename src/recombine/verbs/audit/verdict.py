@@ -114,8 +114,7 @@ def _score(expected: Expected, test: AdditiveTest) -> str:
 
 def _words(rule: str, test: AdditiveTest) -> str:
     """A rule as the subject of a sentence."""
-    words = rule_words(rule, factors=test.factors, commonest=test.commonest)
-    return words.replace("effect for each value", f"effect for each {test.unit}")
+    return rule_words(rule, factors=test.factors, commonest=test.commonest, unit=test.unit)
 
 
 def _dominates(expected: Expected, test: AdditiveTest) -> str:

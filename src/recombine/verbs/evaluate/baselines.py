@@ -19,11 +19,12 @@ import numpy as np
 
 from recombine.base.grades import Expected
 from recombine.base.words import listing
-from recombine.data.space import text
+from recombine.data.space import Space, text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.additive_fit import additive_answers
 from recombine.numerics.groups import Codes, Ints, Numbers, commonest, number, totals
+from recombine.numerics.incidence_fit import LARGEST, incidence_answers, nearest_answers
 from recombine.numerics.intervals import Interval, interval, lowest_difference_interval, wilson
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Statistic, difference, mean
 from recombine.numerics.simple_rules import (
@@ -306,7 +307,8 @@ def _apart(own: RuleTally, gained: Numbers, chosen: Mask) -> Statistic:
 def _rules(outcomes: Outcomes, training: Support, codes: Codes, own: RuleTally) -> Iterator[tuple[str, Numbers | None]]:
     """Each rule and what it gains; a reason and None for one that is too large to be computed."""
     target = training.target
-    richer = chosen_rule(training) if codes.shape[1] > 1 else None
+    sets = bool(training.space.set_factors)
+    richer = chosen_rule(training) if codes.shape[1] > 1 and not sets else None  # rules of one-hot values
     if isinstance(target, LabelTarget):
         yield from _label_rules(outcomes, training, target, codes)
         if richer is not None:
@@ -328,11 +330,28 @@ def _label_rules(
     if not codes.shape[1]:
         return
     seen = SeenClasses.of(training, target, classes)
-    if codes.shape[1] > 1:
+    if codes.shape[1] > 1 or training.space.set_factors:
         yield _additive_label(outcomes, training, target, codes)
-        yield by_rows(NEAREST), _right(outcomes, lambda part: seen.nearest(codes[part]))
-    for k, name in enumerate(training.space.names):
+        yield by_rows(NEAREST), _right(outcomes, lambda part: seen.nearest(codes[part], training.space))
+    for k, name in _factors_alone(training):
         yield by_rows(alone_name(name)), _right(outcomes, partial(_factor_alone, seen, k, codes, overall))
+
+
+def _factors_alone(training: Support) -> Iterator[tuple[int, str]]:
+    """The factors at which a rule may look alone: not a set that is the whole combination."""
+    names = training.space.names
+    return iter([]) if len(names) == 1 and training.space.set_factors else enumerate(names)
+
+
+def _too_many(space: Space) -> bool:
+    return space.effects.width > LARGEST if space.set_factors else AdditiveFit.too_large(space.sizes)
+
+
+def _added_up(training: Support, values: Numbers, weights: Numbers, codes: Codes) -> Numbers:
+    """What one number for each value, and each element of a set, adds up to."""
+    if training.space.set_factors:
+        return incidence_answers(training.space.effects, training.codes, values, weights, codes)
+    return additive_answers(training.codes, training.space.sizes, values, weights, codes)
 
 
 def _factor_alone(seen: SeenClasses, factor: int, codes: Codes, overall: Numbers, part: slice) -> Numbers:
@@ -358,30 +377,35 @@ def _additive_label(
     classes = len(outcomes.classes)
     if classes > _MOST_CLASSES:
         return f"there are more than {_MOST_CLASSES} classes", None
-    if AdditiveFit.too_large(training.space.sizes):
+    if _too_many(training.space):
         return "the factors have too many values", None
     rows = totals(target.combination, target.count, len(training))
     shares = np.zeros((len(training), classes))
     np.add.at(shares, (target.combination, target.label), target.count)
     shares /= np.maximum(rows, 1)[:, None]
     overall = totals(target.label, target.count, classes) / rows.sum()
-    scores = filled(additive_answers(training.codes, training.space.sizes, shares, rows, codes), overall)
+    scores = filled(_added_up(training, shares, rows, codes), overall)
     chosen = commonest(scores.round(9))
     return by_rows(ADDITIVE), _right(outcomes, lambda part: chosen[part])
 
 
 def _number_rules(training: Support, target: NumberTarget, codes: Codes) -> Iterator[tuple[str, Numbers | None]]:
-    middle, count, sizes = _mean_of(target), target.count, training.space.sizes
+    middle, count, space = _mean_of(target), target.count, training.space
     yield MEAN, np.full(len(codes), middle)
     about = (target.total - count * (middle - target.shift)) / np.maximum(count, 1)  # the mean: no digits are lost
-    if AdditiveFit.too_large(sizes):
+    if _too_many(space):
         yield "the factors have too many values", None
     else:
-        added = additive_answers(training.codes, sizes, about[:, None], count, codes)
+        added = _added_up(training, about[:, None], count, codes)
         yield by_rows(ADDITIVE), middle + filled(added, 0.0)[:, 0]
     rules = SimpleRules(training.codes, training.groups, about[:, None], count)
-    for name, said in rules.by_name(training.space.names, codes):
-        yield by_rows(name), middle + filled(said, 0.0)[:, 0]
+    if space.set_factors:
+        near = nearest_answers(space.effects, training.codes, about[:, None], codes, weights=count)
+    else:
+        near = rules.nearest(codes)
+    yield by_rows(NEAREST), middle + filled(near, 0.0)[:, 0]
+    for k, name in _factors_alone(training):
+        yield by_rows(alone_name(name)), middle + filled(rules.factors_alone([k], codes), 0.0)[:, 0]
 
 
 def _mean_of(target: NumberTarget) -> float:

@@ -16,7 +16,6 @@ not make its neighbours look bad.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from recombine.numerics.hypothesis_tests import false_discovery
 from recombine.numerics.resampling import FEWEST
 from recombine.verbs.evaluate.deviation_noise import Noise, beyond_rows
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
+from recombine.verbs.evaluate.part_groups import factor_pairs, group_label, part_groups
 
 RATE = 0.05
 _POWER = 0.8  # how often a drop is found that is said to be found
@@ -82,7 +82,7 @@ class Deviations:
 
 def deviations(outcomes: Outcomes) -> Deviations:
     """Compare every group of tested combinations with what all that lies outside of it tells."""
-    sizes = outcomes.tested.space.sizes
+    sizes = outcomes.part_sizes
     if AdditiveFit.too_large(sizes):
         return _nothing(
             outcomes,
@@ -111,7 +111,7 @@ def deviations(outcomes: Outcomes) -> Deviations:
 
 def _parts(outcomes: Outcomes) -> tuple[Codes, tuple[int, ...]]:
     """The factors, and with them whether a combination was seen in training, where five are and five are not."""
-    codes, sizes = outcomes.tested.codes, outcomes.tested.space.sizes
+    codes, sizes = outcomes.part_codes, outcomes.part_sizes
     seen = outcomes.seen
     if min(int(seen.sum()), int((~seen).sum())) < FEWEST:
         return codes, sizes
@@ -120,10 +120,11 @@ def _parts(outcomes: Outcomes) -> tuple[Codes, tuple[int, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """The combinations that hold some values of some factors; of a combination all factors."""
+    """The combinations that hold some values of some factors, or elements of a set; of a combination all factors."""
 
-    factors: tuple[int, ...]
+    label: dict[str, str]
     members: Ints
+    parts: tuple[tuple[int, int], ...]  # columns of the design, and the value of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,24 +170,52 @@ class _GroupTest:
     @cached_property
     def pairs(self) -> list[_Group]:
         """Every pair of values; where there are two factors only, these are the combinations."""
-        return self.groups_of(2) if self.outcomes.tested.codes.shape[1] > 2 else []
+        return self.groups_of(2) if self.outcomes.part_codes.shape[1] > 2 else []
 
     def group(self, place: int) -> _Group:
         """One of all pairs and combinations, in this order."""
-        width, first = self.outcomes.tested.codes.shape[1], len(self.pairs)
-        return self.pairs[place] if place < first else _Group(tuple(range(width)), np.array([place - first]))
+        first = len(self.pairs)
+        if place < first:
+            return self.pairs[place]
+        at = place - first
+        space, codes = self.outcomes.tested.space, self.outcomes.part_codes[at].tolist()
+        # a set is told by what it holds: what it does not hold, nearly all others do not hold either
+        parts = tuple((k, code) for k, code in enumerate(codes) if code or not self._elements[k])
+        return _Group(space.label_row(self.outcomes.tested.codes[at]), np.array([at]), parts)
+
+    @cached_property
+    def _elements(self) -> list[bool]:
+        """Which columns of the design are a yes or no to one element."""
+        return [
+            not kind.exclusive
+            for kind in (factor.kind for factor in self.outcomes.tested.space.factors)
+            for _ in range(1 if kind.exclusive else kind.effects)
+        ]
+
+    def _columns_of(self, factor: int, code: int) -> tuple[int, int]:
+        """The column of the design, and the value in it, that a value or an element of a factor is."""
+        kinds = [one.kind for one in self.outcomes.tested.space.factors]
+        start = sum(1 if kind.exclusive else kind.effects for kind in kinds[:factor])
+        return (start, code) if kinds[factor].exclusive else (start + code, 1)
 
     def groups_of(self, order: int) -> list[_Group]:
         """All so many values that more than one combination holds; none where that would take too long."""
         found: list[_Group] = []
-        each = 10**6 + 500 * len(self.outcomes) + (sum(self.sizes) - max(self.sizes)) ** 3
-        for factors in combinations(range(self.outcomes.tested.codes.shape[1]), order):
-            groups = self.outcomes.tested.groups(factors)
-            if (len(found) + groups.size) * each > _MOST_WORK:
+        tested = self.outcomes.tested
+        free = sum(self.sizes) - max(self.sizes) - sum(self._elements)  # of yes and no, one is free
+        each = 10**6 + 500 * len(self.outcomes) + free**3
+        for factors in factor_pairs(tested.space) if order == 2 else ((k,) for k in range(len(tested.space.factors))):
+            groups = part_groups(tested, factors)
+            several = np.flatnonzero(np.bincount(groups.ids, minlength=len(groups)) > 1)
+            if (len(found) + (len(several) if tested.space.set_factors else len(groups))) * each > _MOST_WORK:
                 return []
-            sorted_ = np.argsort(groups.ids, kind="stable")
-            members = np.split(sorted_, np.cumsum(np.bincount(groups.ids, minlength=groups.size))[:-1])
-            found += [_Group(factors, one) for one in members if 1 < len(one) < len(self.outcomes)]
+            members = groups.members()
+            for place in several.tolist():
+                if len(members[place]) < len(self.outcomes):
+                    codes = groups.codes[place]
+                    label = group_label(tested.space, factors, codes)
+                    parts = tuple(self._columns_of(k, code) for k, code in zip(factors, codes.tolist(), strict=True))
+                    found.append(_Group(label, members[place], parts))
         return found
 
     def weights(self, outside: Mask, between: float) -> Numbers:
@@ -223,7 +252,7 @@ class _GroupTest:
         members = left if len(left) else group.members
         rest = weights.copy()
         rest[members] = 0.0
-        fit = self.fit(rest, without=group.factors[0] if len(group.factors) == 1 else None)
+        fit = self.fit(rest, without=group.parts[0][0] if len(group.parts) == 1 else None)
         rows, total = self.outcomes.rows[members], self.outcomes.total[members]
         score = float(total.sum() / rows.sum())
         if fit.untold()[members].any():
@@ -310,10 +339,8 @@ def _strongest(test: _GroupTest, tested: _Tested, taken: Sequence[int]) -> list[
     order = alarms[np.argsort(-strength[alarms], kind="stable")].tolist()
     kept = [place for place in taken if place in set(order)]
     used: set[tuple[int, int]] = set()
-    codes = test.outcomes.tested.codes
     for place in order:
-        group = test.group(place)
-        values = set(zip(group.factors, codes[group.members[0], list(group.factors)].tolist(), strict=True))
+        values = set(test.group(place).parts)
         if place not in kept and not values & used:
             used |= values
             kept.append(place)
@@ -347,7 +374,7 @@ def _assemble(test: _GroupTest) -> Deviations:
     by_value = false_discovery(test.worse(own))
     values = [place for place in np.argsort(own.p, kind="stable").tolist() if by_value[place] <= RATE]
     single = slice(first, None)
-    bad = tuple(_bad(test, test.group(place), tested, place, q[place]) for place in named)
+    bad = tuple(_bad(test.group(place), tested, place, q[place]) for place in named)
     return Deviations(
         expected=tested.expected[single],
         deviation=outcomes.mean - tested.expected[single],
@@ -357,17 +384,14 @@ def _assemble(test: _GroupTest) -> Deviations:
         rank=test.fit(weights).rank,
         testable=int(np.isfinite(tested.p[single]).sum()),
         groups=bad,
-        values=tuple(_bad(test, by_itself[place], own, place, by_value[place]) for place in values),
+        values=tuple(_bad(by_itself[place], own, place, by_value[place]) for place in values),
         sentence=_sentence(test, tested, bad),
     )
 
 
-def _bad(test: _GroupTest, group: _Group, tested: _Tested, place: int, q: float) -> BadGroup:
-    labels = test.outcomes.labels(int(group.members[0]))
-    names = [test.outcomes.tested.space.names[k] for k in group.factors]
+def _bad(group: _Group, tested: _Tested, place: int, q: float) -> BadGroup:
     score, expected, rows = float(tested.score[place]), float(tested.expected[place]), int(tested.rows[place])
-    held = {name: labels[name] for name in names}
-    return BadGroup(held, rows, len(group.members), score, expected, score - expected, float(q))
+    return BadGroup(group.label, rows, len(group.members), score, expected, score - expected, float(q))
 
 
 def _sentence(test: _GroupTest, tested: _Tested, bad: Sequence[BadGroup]) -> str:
@@ -386,7 +410,8 @@ def _sentence(test: _GroupTest, tested: _Tested, bad: Sequence[BadGroup]) -> str
     if not many:
         return "Whether groups do worse than their parts cannot be told: each rests on itself alone."
     none = "none does worse than its parts give elsewhere by more than luck explains"
-    untested = "" if first or test.outcomes.tested.codes.shape[1] < 3 else " Pairs of values are too many to be tested."
+    pairs = test.outcomes.part_codes.shape[1] > 2 and not test.outcomes.tested.space.set_factors
+    untested = " Pairs of values are too many to be tested." if pairs and not first else ""
     do = "does" if len(bad) == 1 else "do"
     some = f"{count(len(bad))} {do} worse than the parts give elsewhere; about 5 % of those named may be luck"
     return (

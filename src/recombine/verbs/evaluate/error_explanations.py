@@ -16,8 +16,10 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.data.space import Space
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers, commonest, number, totals
+from recombine.numerics.incidence_fit import nearest_answers
 from recombine.numerics.resampling import times_drawn
 from recombine.numerics.simple_rules import SimpleRules, filled
 from recombine.verbs.evaluate.outcomes import Outcomes
@@ -151,9 +153,15 @@ class SeenClasses:
         by_rows = partial(SimpleRules, support.codes, support.groups, weights=examples)
         return cls(by_rows(values=shares), by_rows(values=votes), classes)
 
-    def nearest(self, codes: Codes) -> Numbers:
-        """How often each class is the answer of the seen combinations that share the most factors with each."""
-        return filled(self.votes.nearest(codes), 1 / self.classes)
+    def nearest(self, codes: Codes, space: Space | None = None) -> Numbers:
+        """How often each class is the answer of the seen combinations that share the most factors with each, or where
+        factors of the `space` are sets, the most elements.
+        """
+        if space is None or not space.set_factors:
+            return filled(self.votes.nearest(codes), 1 / self.classes)
+        votes, weights = self.votes.values, self.votes.weights
+        listed = votes if isinstance(votes, np.ndarray) else votes.toarray()
+        return nearest_answers(space.effects, self.votes.codes, listed, codes, weights=weights)
 
     def factor_alone(self, factor: int, codes: Codes, *, otherwise: Numbers | float | None = None) -> Numbers:
         """The commonest class of one value; ties share. Any class, or another answer, for a value without rows."""

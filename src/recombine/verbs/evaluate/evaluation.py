@@ -216,6 +216,10 @@ class Evaluation(Result):
         )
 
 
+_CAUSES_OF_SETS = (
+    "What the errors hang on, what swapping one value would change and whether the answers add up was not looked at: "
+    "these tests ask for one value of each factor, and a set has several."
+)
 _GATES = ("worst", "lift", "balanced_accuracy")
 _APART = ("table", "by_value", "by_pair", "outcomes")
 _RESULTS = tuple(field.name for field in fields(Evaluation) if field.name not in _APART)
@@ -255,7 +259,7 @@ class EvaluateOptions(EvaluateReading, total=False):
 def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few have an answer already
     predictions: Any,
     *,
-    factors: Sequence[str],
+    factors: Sequence[str] = (),
     target: str | None = None,
     prediction: Columns | None = None,
     train: Any = None,
@@ -279,7 +283,8 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     The target may be one of the `factors`: then groups hold the true class, and the worst of them is told.
     `causes=False` leaves out the causes of the errors (anatomy, swap test, additivity), which take longer than all the
     rest. `intervals` says how sure the intervals are, from how many draws and which. `target_kind`, `where`, `bins`,
-    `domain`, `impossible`, `missing` and `table` are those of `recombine.read`.
+    `domain`, `impossible`, `missing`, `sets` and `table` are those of `recombine.read`. Of sets, groups are made by
+    their elements, and the causes are not looked for.
     """
     tell = progress or silent
     check_known(options, [*_SETTINGS, *EvaluateOptions.__annotations__], who="an evaluation", instead=_GROUPED)
@@ -300,6 +305,12 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
         id=by_id,
     )
     forecast = _load_theory(theory)
+    if forecast is not None and question.query.sets:
+        raise SettingError(
+            f"theory with a factor whose value is a set: {', '.join(question.query.sets)}",
+            why="a forecast is set beside ordinary factors alone, so far",
+            instead="leave one of the two out",
+        )
     tell("scoring rows", None)
     gathered = gather(
         predictions,
@@ -403,13 +414,15 @@ def _add_causes(found: Evaluation, theory: Prediction | None, tell: Progress, *,
     outcomes, seed = found.outcomes, found.seed
     tell("looking at the errors", None)
     cause = swapped = added = beside_theory = None
-    if causes and found.group is None:  # where the class is a factor, that factor would explain everything
+    sets = outcomes.tested.space.set_factors
+    if causes and found.group is None and not sets:  # where the class is a factor, it would explain everything
         cause, swapped = anatomy(outcomes, seed=seed), swap_test(outcomes, seed=seed)
         added = additivity(outcomes, seed=seed)
     if theory is not None:
         beside_theory = beside(outcomes, theory, measured_score=found.expected, confidence=found.confidence, seed=seed)
     said = tuple(part.verdict for part in (cause, swapped, added) if part is not None)
     said += () if beside_theory is None else beside_theory.reasons
+    said += (_CAUSES_OF_SETS,) if causes and sets else ()
     explained = replace(
         found,
         reasons=found.reasons + said,

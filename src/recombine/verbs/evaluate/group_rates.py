@@ -12,7 +12,6 @@ Rows are the evidence of a group, as they are in the test of groups; combination
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,12 +19,13 @@ import numpy as np
 from recombine.base.words import amount, count, interval_words, listing, named, percent, points
 from recombine.data.space import text
 from recombine.data.support import Support
-from recombine.numerics.groups import Ints, Numbers, totals
+from recombine.numerics.groups import Numbers, totals
 from recombine.numerics.intervals import lowest_share_intervals, student_ends, wilson
 from recombine.numerics.resampling import FEWEST, IntervalSettings
 from recombine.verbs.evaluate.deviations import RATE, BadGroup, deviations
 from recombine.verbs.evaluate.matched_gap import THIN
 from recombine.verbs.evaluate.outcomes import Outcomes, Score
+from recombine.verbs.evaluate.part_groups import PartGroups, factor_pairs, group_label, part_groups, possible_codes
 from recombine.verbs.evaluate.scores import piece_variance
 
 RateName = Literal["accuracy", "false_positive_rate", "false_negative_rate", "selection_rate", "calibration"]
@@ -89,14 +89,6 @@ class _Rate(NamedTuple):
     worth: Numbers
 
 
-class _Groups(NamedTuple):
-    """All rows, the values of one factor, or the pairs of two: each combination's group, and one of each group."""
-
-    factors: tuple[int, ...]
-    ids: Ints
-    first: Ints
-
-
 def group_rates(outcomes: Outcomes, settings: IntervalSettings) -> RatesByGroup | None:
     """The rates by group; None where answers are not of two classes.
 
@@ -142,17 +134,18 @@ class _RateTable:
         }
 
     @cached_property
-    def kinds(self) -> list[_Groups]:
+    def kinds(self) -> list[PartGroups]:
         """All rows, the values of each factor, the pairs of each two; not of the target, whose values are classes."""
         tested = self.outcomes.tested
         target = "" if tested.target is None else tested.target.name
         free = [k for k, name in enumerate(tested.space.names) if name != target]
-        found, pairs = [_Groups((), np.zeros(len(tested), dtype=np.int64), np.zeros(1, dtype=np.int64))], 0
-        for factors in [(k,) for k in free] + list(combinations(free, 2)):
-            groups = tested.groups(factors)
-            pairs += groups.size if len(factors) == 2 else 0
+        everything = np.arange(len(tested))
+        found, pairs = [PartGroups((), everything, np.zeros_like(everything), np.zeros((1, 0), dtype=np.int64))], 0
+        for factors in [*((k,) for k in free), *(pair for pair in factor_pairs(tested.space) if {*pair} <= {*free})]:
+            groups = part_groups(tested, factors)
+            pairs += len(groups) if len(factors) == 2 else 0
             if pairs <= _MOST_PAIRS:
-                found.append(_Groups(factors, groups.ids, groups.representatives))
+                found.append(groups)
         return found
 
     @cached_property
@@ -161,14 +154,15 @@ class _RateTable:
         each = {name: [self._rate(name, groups) for groups in self.kinds] for name in self.sums}
         return {name: _Rate(*map(np.concatenate, zip(*found, strict=True))) for name, found in each.items()}
 
-    def _rate(self, name: RateName, groups: _Groups) -> _Rate:
+    def _rate(self, name: RateName, groups: PartGroups) -> _Rate:
         """Rows are the evidence; where five pieces or more differ by more than their rows explain, they are."""
-        sums, ids, size, settings = self.sums[name], groups.ids, len(groups.first), self.settings
+        of, ids, size, settings = groups.of, groups.ids, len(groups), self.settings
+        sums = _Sums(*(part[of] for part in self.sums[name]))
         rows, told = totals(ids, sums.rows, size), sums.rows > 0
         with np.errstate(invalid="ignore", divide="ignore"):
             value = totals(ids, sums.total, size) / rows
             moved = ((sums.total - value[ids] * sums.rows) / rows[ids])[told]
-            between, pieces = piece_variance(moved, ids[told], self.outcomes.pieces[told], size)
+            between, pieces = piece_variance(moved, ids[told], self.outcomes.pieces[of][told], size)
             luck = np.maximum(totals(ids, sums.squares, size) / rows - value**2, 0.0) / rows
             differ = (pieces >= FEWEST) & (between > luck)
             variance, freedom = np.where(differ, between, luck), np.where(differ, pieces - 1, np.inf)
@@ -180,14 +174,14 @@ class _RateTable:
 
     @cached_property
     def places(self) -> list[tuple[int, int]]:
-        """Which kind each group is of, and a combination that it holds."""
-        return [(kind, first) for kind, groups in enumerate(self.kinds) for first in groups.first.tolist()]
+        """Which kind each group is of, and its place among these."""
+        return [(kind, place) for kind, groups in enumerate(self.kinds) for place in range(len(groups))]
 
     def label(self, group: int) -> dict[str, str]:
         """A group as people read it."""
-        kind, first = self.places[group]
-        labels, names = self.outcomes.labels(first), self.outcomes.tested.space.names
-        return {names[k]: labels[names[k]] for k in self.kinds[kind].factors}
+        kind, place = self.places[group]
+        groups = self.kinds[kind]
+        return group_label(self.outcomes.tested.space, groups.factors, groups.codes[place])
 
     def one(self, group: int) -> GroupRates:
         """A group with all its rates."""
@@ -247,18 +241,19 @@ class _RateTable:
         tested, total = self.outcomes.tested, 0
         found: list[dict[str, str]] = []
         for groups in self.kinds[1:]:
-            space = tested.space.restricted(groups.factors)
-            if space.product > _MOST_PAIRS:
+            sizes = [tested.space.factors[k].kind.effects for k in groups.factors]
+            if math.prod(sizes) > _MOST_PAIRS:
                 continue
-            codes = space.every()
-            whole = np.zeros((len(codes), tested.codes.shape[1]), dtype=np.int32)
-            whole[:, list(groups.factors)] = codes
-            missing = tested.groups(groups.factors).lookup(whole) < 0
+            codes = possible_codes(tested.space, groups.factors)
+            met = np.zeros(sizes, dtype=bool)
+            met[tuple(groups.codes.T)] = True
+            missing = ~met[tuple(codes.T)]
             if len(groups.factors) > 1:  # a value without a row is named once, not with each partner
                 for k, column in zip(groups.factors, codes.T, strict=True):
-                    missing &= tested.value_counts[k][column] > 0
+                    missing &= tested.effect_counts[k][column] > 0
             total += int(missing.sum())
-            found += [space.label_row(row) for row in codes[missing][: _LISTED - len(found)]]
+            listed = codes[missing][: _LISTED - len(found)]
+            found += [group_label(tested.space, groups.factors, row) for row in listed]
         return tuple(found), total
 
     def _extremes(self) -> list[str]:

@@ -151,6 +151,8 @@ def matching(outcomes: Outcomes) -> Matching | None:
     The finest way is taken that leaves something to test with: each factor's value together with the true class; both
     side by side; the class alone.
     """
+    if AdditiveFit.too_large(outcomes.part_sizes):
+        return None
     cells = _cells(outcomes)
     seen, unseen = outcomes.seen[cells.combination], outcomes.unseen[cells.combination]
     for design in _designs(outcomes, cells):
@@ -182,7 +184,7 @@ def _no_match(reason: str) -> MatchedGap:
 
 def _cells(outcomes: Outcomes) -> _MatchedCells:
     """The rows of each class within each combination where right and wrong ones are told by class."""
-    codes, target = outcomes.tested.codes, outcomes.tested.target
+    codes, target = outcomes.part_codes, outcomes.tested.target
     if outcomes.kind != "label" or not outcomes.score.is_share:
         label = None
         if isinstance(target, LabelTarget) and len(target.combination) == len(outcomes):  # each has one class only
@@ -197,19 +199,19 @@ def _cells(outcomes: Outcomes) -> _MatchedCells:
 
 
 def _designs(outcomes: Outcomes, cells: _MatchedCells) -> list[_Design]:
-    space, target = outcomes.tested.space, outcomes.tested.target
-    names, called = listing(list(space.names)), "" if target is None else target.name
+    sizes, target = outcomes.part_sizes, outcomes.tested.target
+    names, called = listing(list(outcomes.tested.space.names)), "" if target is None else target.name
     if cells.label is None:
-        return [_Design(cells.codes, space.sizes, names)]
+        return [_Design(cells.codes, sizes, names)]
     label, classes = cells.label, len(outcomes.classes)
     both = [
         number(column.astype(np.int64) * classes + label, size * classes)
-        for column, size in zip(cells.codes.T, space.sizes, strict=True)
+        for column, size in zip(cells.codes.T, sizes, strict=True)
     ]
-    sizes = tuple(len(keys) for keys, _ in both)
+    together = tuple(len(keys) for keys, _ in both)
     return [
-        _Design(_columns(*(ids for _, ids in both)), sizes, f"{called} with {names}"),
-        _Design(_columns(*cells.codes.T, label), (*space.sizes, classes), f"{called} and {names}"),
+        _Design(_columns(*(ids for _, ids in both)), together, f"{called} with {names}"),
+        _Design(_columns(*cells.codes.T, label), (*sizes, classes), f"{called} and {names}"),
         _Design(_columns(label, np.zeros_like(label)), (classes, 1), called),
     ]
 

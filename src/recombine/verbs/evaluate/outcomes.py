@@ -18,12 +18,13 @@ from recombine.base.errors import TableError
 from recombine.base.records import Record
 from recombine.data import support
 from recombine.data.missing_conjunctions import missing_block
-from recombine.data.space import Space, Value
+from recombine.data.space import Value
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.verbs.audit.combination_status import rungs
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.determined_space import Determinacy
+from recombine.verbs.audit.set_coverage import element_rungs
 
 Kind = Literal["label", "number", "score"]
 Mask = npt.NDArray[np.bool_]
@@ -169,10 +170,42 @@ class Outcomes:
     def novel(self) -> Mask:
         """Which tested combinations hold a value that was never in training."""
         found = np.zeros(len(self), dtype=bool)
-        if self.training is not None:
-            for column, counts in zip(self.tested.codes.T, self.training.value_counts, strict=True):
-                found |= counts[column] == 0
+        if self.training is None:
+            return found
+        kinds = (factor.kind for factor in self.tested.space.factors)
+        for kind, column, counts in zip(kinds, self.tested.codes.T, self.training.effect_counts, strict=True):
+            never = counts == 0
+            found |= never[column] if kind.exclusive else kind.rows(column).sums(never.astype(np.int64)) > 0
         return found
+
+    @cached_property
+    def elements(self) -> npt.NDArray[np.str_] | None:
+        """Of sets by what their elements were trained on in: alone, with others only, never; None without any set."""
+        if self.training is None or not self.tested.space.set_factors:
+            return None
+        return np.array(element_rungs(self.training, self.tested.codes))
+
+    @property
+    def part_sizes(self) -> tuple[int, ...]:
+        """How many values each column of `part_codes` has."""
+        kinds = [factor.kind for factor in self.tested.space.factors]
+        return tuple(size for kind in kinds for size in ((kind.effects,) if kind.exclusive else (2,) * kind.effects))
+
+    @cached_property
+    def part_codes(self) -> Codes:
+        """(c, parts) The tested combinations with a yes or no for each element in place of a set.
+
+        Adding up one number for each value of these columns is adding up one for each value and element: a fit that
+        knows ordinary factors alone knows sets by them.
+        """
+        codes, factors = self.tested.codes, self.tested.space.factors
+        if not self.tested.space.set_factors:
+            return codes
+        parts = [
+            column[:, None] if factor.sets is None else factor.sets.rows(column).dense()
+            for factor, column in zip(factors, codes.T, strict=True)
+        ]
+        return np.asfortranarray(np.concatenate(parts, axis=1).astype(np.int32))
 
     @cached_property
     def unseen(self) -> Mask:
@@ -201,18 +234,13 @@ class Outcomes:
         lines: dict[str, Any] = {"combination": nothing, "truth": nothing, "said": nothing, "count": np.zeros(0)}
         lines |= dict.fromkeys(("prediction_total", "prediction_squares"))
         found = replace(self, total=total, squares=squares, shift=shift, **lines)
-        kept = {name: getattr(self, name) for name in ("seen", "unseen", "novel", "pieces")}
+        kept = {name: getattr(self, name) for name in ("seen", "unseen", "novel", "pieces", "elements")}
         found.__dict__.update(kept)  # where cached_property keeps them
         return found
 
     def labels(self, place: int) -> dict[str, str]:
         """One tested combination as people read it."""
-        return labels_of(self.tested.space, self.tested.codes[place])
-
-
-def labels_of(space: Space, row: Codes) -> dict[str, str]:
-    """One combination as people read it: of each factor the label of its value."""
-    return {factor.name: factor.labels[int(code)] for factor, code in zip(space.factors, row, strict=True)}
+        return self.tested.space.label_row(self.tested.codes[place])
 
 
 def describe_outcomes(outcomes: Outcomes) -> dict[str, Any]:
@@ -224,13 +252,8 @@ def describe_outcomes(outcomes: Outcomes) -> dict[str, Any]:
         "scores_about": outcomes.shift,
         "not_scored": dict(outcomes.left_out),
         "factors": [
-            {"name": f.name, "values": size, "tested": int((counts > 0).sum()), "declared": f.declared}
-            for f, size, counts in zip(
-                outcomes.tested.space.factors,
-                outcomes.tested.space.sizes,
-                outcomes.tested.value_counts,
-                strict=True,
-            )
+            {"name": f.name, "values": len(counts), "tested": int((counts > 0).sum()), "declared": f.declared}
+            for f, counts in zip(outcomes.tested.space.factors, outcomes.tested.effect_counts, strict=True)
         ],
         "training": None if outcomes.training is None else _describe_training(outcomes.training),
     }

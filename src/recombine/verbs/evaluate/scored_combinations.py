@@ -15,11 +15,12 @@ from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.verbs.audit.structural_zeros import Zeros, suspect_zeros
 from recombine.verbs.evaluate.deviations import RATE, Deviations
-from recombine.verbs.evaluate.outcomes import Outcomes, labels_of
+from recombine.verbs.evaluate.outcomes import Outcomes
 from recombine.verbs.evaluate.scores import Shrunk, known, worst_first
 
 _LISTED = 200  # of each kind: a page shows them, and nobody reads on
 _MOST_UNTESTED = 200
+_NEVER = 1e-12  # a share of rows that stands for none, whose logarithm is finite
 _LISTED_SPACE = 10**6  # combinations of a space that is still written out, 4 bytes a factor each
 
 
@@ -42,11 +43,11 @@ class ScoredCombination:
 def table(outcomes: Outcomes, pulled: Shrunk, apart: Deviations) -> pa.Table:
     """A row for each tested combination, with the factors as columns."""
     codes = outcomes.tested.codes
-    columns = {
-        factor.name: pa.array(factor.labels, pa.string()).take(pa.array(codes[:, k]))
-        for k, factor in enumerate(outcomes.tested.space.factors)
-    }
-    facts = {"rung": pa.array(outcomes.rung.tolist()), "rows": pa.array(outcomes.rows.astype(np.int64))}
+    columns = outcomes.tested.space.labels(codes)
+    facts = {"rung": pa.array(outcomes.rung.tolist())}
+    if outcomes.elements is not None:
+        facts["elements"] = pa.array(outcomes.elements.tolist())
+    facts |= {"rows": pa.array(outcomes.rows.astype(np.int64))}
     facts |= {name: pa.array(numbers, from_pandas=True) for name, numbers in _numbers(outcomes, pulled, apart).items()}
     return pa.table(columns | {free_name(name, columns): column for name, column in facts.items()})
 
@@ -141,16 +142,20 @@ def _list_unseen(met: Support, tested: Support) -> list[Missing]:
     space = tested.space
     if space.product > _LISTED_SPACE:
         return []
-    every = np.stack(np.unravel_index(np.arange(space.product), space.sizes), axis=1).astype(np.int32)
+    every = space.every()
     width = range(every.shape[1])
-    absent = (met.groups(width).lookup(every) < 0) & (tested.groups(width).lookup(every) < 0)
-    every = every[absent & ~space.is_impossible(every)]
+    every = every[(met.groups(width).lookup(every) < 0) & (tested.groups(width).lookup(every) < 0)]
     expected = np.full(len(every), met.total)
-    for k, counts in enumerate(met.value_counts):
-        expected *= counts[every[:, k]] / met.total
+    for factor, column, counts in zip(space.factors, every.T, met.effect_counts, strict=True):
+        share = counts / met.total
+        if factor.sets is None:
+            expected *= share[column]
+        else:  # each element is in or out by itself
+            inside, out = np.log(np.maximum(share, _NEVER)), np.log(np.maximum(1 - share, _NEVER))
+            expected *= np.exp(out.sum() + factor.sets.rows(column).sums(inside - out))
     return _list_missing(space, every, expected, seen=False)
 
 
 def _list_missing(space: Space, codes: Codes, rows: Numbers, *, seen: bool) -> list[Missing]:
     often = np.argsort(-rows, kind="stable")[:_MOST_UNTESTED]
-    return [Missing(labels_of(space, codes[place]), seen, float(rows[place])) for place in often]
+    return [Missing(space.label_row(codes[place]), seen, float(rows[place])) for place in often]

@@ -12,7 +12,6 @@ beta-binomial, other scores a normal model; both are estimated by moments, which
 
 import math
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +26,9 @@ from recombine.numerics.intervals import (
     student_interval,
 )
 from recombine.numerics.resampling import FEWEST, IntervalSettings, Resampled, Statistic, macro, mean, r2, resampled
+from recombine.verbs.audit.set_coverage import ALONE, TOGETHER
 from recombine.verbs.evaluate.outcomes import Mask, Outcomes
+from recombine.verbs.evaluate.part_groups import PartGroups, factor_pairs, part_groups
 
 SIDES = ("all", "seen", "unseen", "determined", "undetermined", "novel")
 _MOST_PAIRS = 10**6  # lines of a table that somebody may still open
@@ -70,7 +71,10 @@ def masks(outcomes: Outcomes) -> dict[str, Mask]:
     """Which tested combinations belong to each side."""
     rung = outcomes.rung
     found = {"all": np.ones(len(outcomes), dtype=bool), "seen": outcomes.seen, "unseen": outcomes.unseen}
-    return found | {name: rung == name for name in ("determined", "undetermined")} | {"novel": outcomes.novel}
+    found |= {name: rung == name for name in ("determined", "undetermined")} | {"novel": outcomes.novel}
+    if outcomes.elements is None:
+        return found
+    return found | {name: outcomes.unseen & (outcomes.elements == name) for name in (ALONE, TOGETHER)}
 
 
 def scores(outcomes: Outcomes, settings: IntervalSettings) -> tuple[tuple[SideScore, ...], ScoreGap | None]:
@@ -133,7 +137,7 @@ def _side(
     )
 
 
-def score_of(outcomes: Outcomes, chosen: Mask) -> Statistic:
+def score_of(outcomes: Outcomes, chosen: Mask | Ints) -> Statistic:
     """The score of some of the tested combinations, each row counted once."""
     rows, total = outcomes.rows[chosen], outcomes.total[chosen]
     if outcomes.score.name != "r2":
@@ -204,34 +208,36 @@ def parts(outcomes: Outcomes, settings: IntervalSettings) -> ValueScores:
     """The scores by value and by pair of values, over all tested combinations and over the unseen ones."""
     space = outcomes.tested.space
     values, pairs, left_out, listed = [], [], [], 0
-    for factor, size, codes in zip(space.factors, space.sizes, outcomes.tested.codes.T, strict=True):
-        names = {"factor": pa.repeat(factor.name, size), "value": pa.array(factor.labels)}
-        values.append(pa.table(names | _columns(outcomes, codes.astype(np.int64), size, settings)))
-    for first, second in combinations(range(len(space.factors)), 2):
-        groups = outcomes.tested.groups([first, second])
-        listed += groups.size
+    for k, factor in enumerate(space.factors):
+        groups, size = part_groups(outcomes.tested, (k,)), factor.kind.effects
+        names = {"factor": pa.repeat(factor.name, size), "value": pa.array(factor.effect_labels, pa.string())}
+        every = replace(groups, ids=groups.codes[groups.ids, 0], codes=np.arange(size)[:, None])  # tested or not
+        values.append(pa.table(names | _columns(outcomes, every, settings)))
+    for pair in factor_pairs(space):
+        groups = part_groups(outcomes.tested, pair)
+        listed += len(groups)
         if listed > _MOST_PAIRS:
-            left_out.append((space.names[first], space.names[second]))
+            left_out.append((space.names[pair[0]], space.names[pair[1]]))
             continue
         names = {}
-        for letter, k in (("a", first), ("b", second)):
-            codes = outcomes.tested.codes[groups.representatives, k]
-            names[f"factor_{letter}"] = pa.repeat(space.names[k], groups.size)
-            names[f"value_{letter}"] = pa.array(space.factors[k].labels).take(pa.array(codes))
-        pairs.append(pa.table(names | _columns(outcomes, groups.ids, groups.size, settings)))
+        for letter, k, codes in zip("ab", pair, groups.codes.T, strict=True):
+            names[f"factor_{letter}"] = pa.repeat(space.names[k], len(groups))
+            names[f"value_{letter}"] = pa.array(space.factors[k].effect_labels, pa.string()).take(pa.array(codes))
+        pairs.append(pa.table(names | _columns(outcomes, groups, settings)))
     empty = pa.table({"factor_a": pa.array([], pa.string())})
     return ValueScores(pa.concat_tables(values), pa.concat_tables(pairs) if pairs else empty, tuple(left_out))
 
 
-def part_scores(outcomes: Outcomes, ids: Ints, size: int, chosen: Mask, settings: IntervalSettings) -> PartScores:
+def part_scores(outcomes: Outcomes, groups: PartGroups, chosen: Mask, settings: IntervalSettings) -> PartScores:
     """The score of each group of the chosen combinations, with an interval over its pieces of evidence.
 
     Combinations of a block that was held out whole are one piece, as they are in the score of all.
     """
-    statistic = score_of(outcomes, chosen)
-    ids = ids[chosen]
+    entries = chosen[groups.of]
+    of, ids, size = groups.of[entries], groups.ids[entries], len(groups)
+    statistic = score_of(outcomes, of)
     count = np.bincount(ids, minlength=size)
-    rows = totals(ids, outcomes.rows[chosen], size)
+    rows = totals(ids, outcomes.rows[of], size)
     if not len(ids):
         nothing = np.full(size, np.nan)
         return PartScores(rows, count, nothing, nothing, nothing)
@@ -239,7 +245,7 @@ def part_scores(outcomes: Outcomes, ids: Ints, size: int, chosen: Mask, settings
     with np.errstate(invalid="ignore", divide="ignore"):
         score = np.where(count > 0, statistic.value(sums), np.nan)
         moved = np.sum(statistic.parts * statistic.slope(sums)[ids], axis=1)
-    between, pieces = piece_variance(moved, ids, outcomes.pieces[chosen], size)
+    between, pieces = piece_variance(moved, ids, outcomes.pieces[of], size)
     low, high = student_interval(score, np.sqrt(between), pieces, settings, share=outcomes.score.is_share)
     if outcomes.score.never_negative:
         low = np.maximum(low, 0.0)
@@ -259,11 +265,11 @@ def piece_variance(moved: Numbers, ids: Ints, pieces: Ints, size: int) -> tuple[
         return totals(group, totals(place, moved, len(keys)) ** 2, size) * count / (count - 1), count
 
 
-def _columns(outcomes: Outcomes, ids: Ints, size: int, settings: IntervalSettings) -> dict[str, pa.Array]:
+def _columns(outcomes: Outcomes, groups: PartGroups, settings: IntervalSettings) -> dict[str, pa.Array]:
     found: dict[str, pa.Array] = {}
     everything = np.ones(len(outcomes), dtype=bool)
     for prefix, chosen in (("", everything), ("seen_", outcomes.seen), ("unseen_", outcomes.unseen)):
-        scores = part_scores(outcomes, ids, size, chosen, settings)
+        scores = part_scores(outcomes, groups, chosen, settings)
         found[f"{prefix}rows"] = pa.array(scores.rows.astype(np.int64))
         found[f"{prefix}combinations"] = pa.array(scores.combinations.astype(np.int64))
         for name in ("score", "low", "high"):

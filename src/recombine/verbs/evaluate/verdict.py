@@ -67,6 +67,8 @@ def _bad_group(result: "Evaluation") -> str:
 def _islands(result: "Evaluation") -> str:
     """Training that falls apart, where a tenth of what was tested lies between the parts."""
     found, lost, unseen = result.outcomes.determinacy, result.side("undetermined"), result.side("unseen")
+    if result.outcomes.tested.space.set_factors:  # where islands bound nothing: what is not fixed stands on its side
+        return ""
     if found is None or found.island_count < 2 or lost.combinations < _MANY * max(unseen.combinations, 1):
         return ""
     return (
@@ -140,8 +142,8 @@ def grade(result: "Evaluation") -> Grade:
 
 
 def _rule_words(result: "Evaluation", rule: str) -> str:
-    names = result.outcomes.tested.space.names
-    return rule_words(rule, factors=names, commonest=result.baselines.commonest)
+    space = result.outcomes.tested.space
+    return rule_words(rule, factors=space.names, commonest=result.baselines.commonest, unit=space.effect_unit)
 
 
 def _unseen(result: "Evaluation") -> str:

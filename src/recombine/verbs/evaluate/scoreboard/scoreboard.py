@@ -60,7 +60,7 @@ class Scoreboard:
     `recombine.evaluate` takes. `id` names the column by which answers are told apart where they come in another order.
     `classes` names the classes in the order of the model's outputs, for class numbers and logits. `unknown="wrong"`
     counts an answer that is no class as wrong, for models that can say anything. `score` is accuracy for labels, mse or
-    r2 for numbers. `target_kind`, `where`, `bins`, `domain`, `impossible`, `missing` and `table` are those of
+    r2 for numbers. `target_kind`, `where`, `bins`, `domain`, `impossible`, `missing`, `sets` and `table` are those of
     `recombine.read`. The target may be one of the `factors`: then the worst group is told as worst-group accuracy.
 
     >>> train = {"colour": ["red", "red", "blue"], "shape": ["disc", "cube", "disc"], "y": ["a", "b", "a"]}
@@ -77,7 +77,7 @@ class Scoreboard:
         self,
         eval_table: Any,
         *,
-        factors: Sequence[str],
+        factors: Sequence[str] = (),
         target: str,
         train: Any,
         id: str | None = None,  # noqa: A002 - what the column is called everywhere
@@ -91,7 +91,7 @@ class Scoreboard:
         question = question_of(factors, target, reading)
         self._rows = eval_rows(eval_table, question, train=train, score=score, id=id)
         self._yardstick = Yardstick.of(self._rows)
-        self._asked = (question, train, score)
+        self._asked = (question, train, score, reading.get("sets"))
         labels = self._rows.perfect.kind == "label"
         self._classes = Classes(self._rows.perfect.classes, order=classes, unknown=unknown) if labels else None
         self._history: list[dict[str, Any]] = []
@@ -227,10 +227,10 @@ class Scoreboard:
 
     def evaluation(self, **settings: Any) -> Evaluation:
         """The whole evaluation of the last answers; `settings` are those of `recombine.evaluate`."""
-        question, train, score = self._asked
+        question, train, score, sets = self._asked
         asked = {name: getattr(question, name) for name in ("factors", "target", "bins", "impossible", "missing")}
         asked |= {"domain": question.domain or None, "target_kind": self._rows.perfect.kind}
-        asked |= {"prediction": answer_column(self._rows.table), "train": train, "score": score}
+        asked |= {"prediction": answer_column(self._rows.table), "train": train, "score": score, "sets": sets}
         return evaluate(self.answers(), **(asked | settings))
 
     def page(self, path: str | Path, *, force: bool = False) -> Path:

@@ -74,7 +74,7 @@ def eval_rows(source: Any, question: TableQuery, *, train: Any, score: str | Non
             instead="name the column that tells rows apart: id='…', and give update(…, ids=…)",
         )
     target = str(question.target)
-    names = list(dict.fromkeys([*question.factors, target, *([id] if id else [])]))
+    names = list(dict.fromkeys([*question.columns, target, *([id] if id else [])]))
     rows, name = _in_order(source, question, names)
     if id is not None:
         check_ids(rows[id], id, "evaluated")
@@ -90,7 +90,7 @@ def eval_rows(source: Any, question: TableQuery, *, train: Any, score: str | Non
     all_right = PredictionQuestion(query=read, prediction=answers, score=score)
     gathered = gather(rows.append_column(answers, rows[target]), all_right, train=train)
     perfect = outcomes_of(gathered, all_right, Provenance(source=name, settings=read.settings())).outcomes
-    found = row_codes(rows, perfect.tested, bins=question.bins, domain=question.domain)
+    found = row_codes(rows, perfect.tested, bins=question.bins, domain=question.domain, sets=question.sets)
     assert found.answers is not None  # noqa: S101 - a table without any truth was refused
     scored = (found.combination >= 0) & np.isfinite(found.answers)
     return EvalRows(
@@ -114,7 +114,7 @@ def _in_order(source: Any, question: TableQuery, names: Sequence[str]) -> tuple[
             if has_order(source):
                 open_table.backend.con.execute("SET preserve_insertion_order = true")
             table = filtered(open_table.table, question.where, open_table.backend)
-            columns.require(table, question.factors, role="a factor")
+            columns.require(table, question.columns, role="a factor")
             columns.require(table, names, role="the target or the id")
             return open_table.backend.to_pyarrow(table.select(*names)), open_table.name
 
@@ -209,10 +209,11 @@ class Yardstick:
         training, tested = self.perfect.training, self.perfect.tested
         assert training is not None  # noqa: S101 - a scoreboard is told what was trained on
         apart = []
-        for factor, codes, counts in zip(tested.space.factors, tested.codes.T, training.value_counts, strict=True):
-            if not counts[codes].any():
-                labels = np.array(factor.labels, dtype=object)
-                mine, theirs = _alike(labels[np.unique(codes)].tolist(), labels[np.flatnonzero(counts)].tolist())
+        both = zip(tested.space.factors, tested.effect_counts, training.effect_counts, strict=True)
+        for factor, here, counts in both:
+            if here.any() and not counts[here > 0].any():
+                labels = np.array(factor.effect_labels, dtype=object)
+                mine, theirs = _alike(*(labels[np.flatnonzero(one)].tolist() for one in (here, counts)))
                 apart.append(f"of {factor.name} ({mine!r} here, {theirs!r} in training)")
         if not apart:
             return None
