@@ -134,11 +134,20 @@ def own_duckdb(file: Path | None = None) -> Iterator[Any]:
             backend = ibis.duckdb.connect(file or ":memory:", read_only=file is not None, temp_directory=spill)
         except duckdb.Error as error:
             raise unreadable(str(file), error) from error
-        backend.con.execute("SET preserve_insertion_order = false")
         try:
             yield backend
         finally:
             backend.disconnect()
+
+
+def in_any_order(backend: Any) -> None:
+    """Let the rows of a DuckDB of our own come in any order, which spares memory: once its table is known.
+
+    Where no order is kept, DuckDB also lists the columns of a table with more than 2,048 of them in any order, each
+    time in another one: vectors would be paired at random, a row's hash would be another one each time, and a table
+    would be written with its columns shuffled.
+    """
+    backend.con.execute("SET preserve_insertion_order = false")
 
 
 def unreadable(name: str, error: Exception, *, engine: str = "duckdb") -> RecombineError:

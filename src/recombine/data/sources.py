@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from recombine.base.errors import SettingError, SourceError, TableError, nearest
 from recombine.base.redaction import guarded, redacted
-from recombine.data.engine import OpenTable, interruptible, own_duckdb, unreadable
+from recombine.data.engine import OpenTable, in_any_order, interruptible, own_duckdb, unreadable
 from recombine.data.engine_errors import first_line
 from recombine.data.frames import as_arrow, library_of
 from recombine.data.lake_tables import as_dataset
@@ -117,6 +117,7 @@ def _lend(rows: Any, name: str) -> Iterator[OpenTable]:
             table = backend.table("recombine_source")
         except duckdb.Error as error:
             raise unreadable(name, error) from error
+        in_any_order(backend)
         yield OpenTable(table, backend, name)
 
 
@@ -144,6 +145,7 @@ def _open_files(files: TableFiles, columns: Sequence[str] | None, *, sniff_all: 
                 instead="give a file with a header and rows",
             )
         refuse_renamed(table, backend, path, reader, columns)
+        in_any_order(backend)
         yield OpenTable(table, backend, files.name, whole_file_sniffed=reader != "read_csv" or sniff_all)
 
 
@@ -208,7 +210,9 @@ def _as_written(table: Any, backend: Any, path: str, options: dict[str, Any]) ->
 def _open_database(database: DatabaseTable) -> Iterator[OpenTable]:
     if database.file is not None:
         with own_duckdb(database.file) as backend:
-            yield OpenTable(_named_table(backend, database), backend, database.name)
+            table = _named_table(backend, database)
+            in_any_order(backend)
+            yield OpenTable(table, backend, database.name)
         return
     backend = _connect(database.address)
     try:

@@ -59,8 +59,7 @@ def refuse_renamed(table: Any, backend: Any, path: str, reader: str, asked: Sequ
 def _written_names(backend: Any, path: str, reader: str) -> list[str]:
     """The names in the file, in their order; none where it does not tell."""
     connection = backend.con
-    connection.execute("SET preserve_insertion_order = true")  # the first line is the heading only in this order
-    try:
+    try:  # in the order of the lines, of which the first is the heading
         if reader == "read_parquet":
             return _of_parquet(connection.execute(_PARQUET_HEADING, [path]).fetchall())
         if reader == "read_json":
@@ -68,8 +67,6 @@ def _written_names(backend: Any, path: str, reader: str) -> list[str]:
         found = connection.execute(_CSV_HEADING, [path]).fetchone() or ()
     except duckdb.Error:
         return []
-    finally:
-        connection.execute("SET preserve_insertion_order = false")
     return [str(name or "").strip() for name in found]
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.base.errors import ColumnError, SettingError, nearest
-from recombine.data.engine import OpenTable, explained, sniffing_again, stream
+from recombine.data.engine import explained, sniffing_again, stream
 from recombine.data.frames import as_arrow
 from recombine.data.group_counts import asked_of, factor_keys, folded
 from recombine.data.row_codes import factor_codes, has_order
@@ -180,9 +180,10 @@ def _batches(
         explained(open_table),
     ):
         backend = open_table.backend
-        known = _in_order(open_table) if ordered else open_table.table.columns
+        if ordered and backend.name == "duckdb":  # so that the same rows are in the same halves each time
+            backend.con.execute("SET preserve_insertion_order = true")
         table = filtered(open_table.table, where, backend)
-        places = {name: _find(target, name, table, known) for name, target in given.items()}
+        places = {name: _find(target, name, table) for name, target in given.items()}
         keys = as_read(factor_keys(table, question, backend), support.space.factors)
         asked = asked_of(keys)
         asked |= {label: table[column] for one in places.values() for label, column in one.asked.items()}
@@ -197,18 +198,6 @@ def _batches(
                 _check_width(outputs, name, one, vectors[name].shape[1])
             codes = factor_codes(folded(part, keys), support.space, keys)
             yield VectorBatch(groups.lookup(codes), vectors, part["recombine_beside"] if beside is not None else None)
-
-
-def _in_order(open_table: OpenTable) -> Sequence[str]:
-    """Let rows come in their own order, so that the same ones are in the same halves each time; and the columns in it.
-
-    Where order is not asked for, DuckDB also lists the columns of a table with more than 2,048 of them in any order,
-    each time in another one: the outputs of two vectors would be paired at random.
-    """
-    if open_table.backend.name != "duckdb":
-        return tuple(open_table.table.columns)
-    open_table.backend.con.execute("SET preserve_insertion_order = true")
-    return tuple(open_table.backend.con.table(open_table.table.get_name()).columns)
 
 
 def _numbered(source: Any, question: TableQuery, lengths: Sequence[int], *, sniff_all: bool) -> pa.Table:
@@ -235,8 +224,8 @@ def _numbered(source: Any, question: TableQuery, lengths: Sequence[int], *, snif
     return rows.append_column(_ROW, pa.array(np.arange(len(rows))))
 
 
-def _find(target: VectorTarget, role: str, table: Any, known: Sequence[str]) -> _Place:
-    """Where a vector stands in a table, whose columns are `known` in their order."""
+def _find(target: VectorTarget, role: str, table: Any) -> _Place:
+    """Where a vector stands in a table."""
     if not isinstance(target, str) and hasattr(target, "shape"):
         array = np.asarray(target)
         if array.ndim != 2 or array.dtype.kind not in "fiub":
@@ -248,7 +237,7 @@ def _find(target: VectorTarget, role: str, table: Any, known: Sequence[str]) -> 
         return _Place(vector_name(target), role, (), array)
     if isinstance(target, str) and target in table.columns and table[target].type().is_array():
         return _Place(target, role, (target,))
-    names = _matching(target, known, role)
+    names = _matching(target, table.columns, role)
     for name in names:
         if not (table[name].type().is_numeric() or table[name].type().is_boolean()):
             raise ColumnError(

@@ -19,6 +19,8 @@ SIDES = {
     "unseen": "unseen",
     "determined": "— determined",
     "undetermined": "— undetermined",
+    "all seen alone": "— all seen alone",
+    "seen with others only": "— seen with others only",
     "novel": "novel",
 }
 NAMES = {"mse": "mean squared error", "r2": "R²", "logloss": "log loss"}

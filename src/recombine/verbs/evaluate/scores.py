@@ -71,10 +71,10 @@ def masks(outcomes: Outcomes) -> dict[str, Mask]:
     """Which tested combinations belong to each side."""
     rung = outcomes.rung
     found = {"all": np.ones(len(outcomes), dtype=bool), "seen": outcomes.seen, "unseen": outcomes.unseen}
-    found |= {name: rung == name for name in ("determined", "undetermined")} | {"novel": outcomes.novel}
-    if outcomes.elements is None:
-        return found
-    return found | {name: outcomes.unseen & (outcomes.elements == name) for name in (ALONE, TOGETHER)}
+    found |= {name: rung == name for name in ("determined", "undetermined")}
+    if outcomes.elements is not None:
+        found |= {name: outcomes.unseen & (outcomes.elements == name) for name in (ALONE, TOGETHER)}
+    return found | {"novel": outcomes.novel}
 
 
 def scores(outcomes: Outcomes, settings: IntervalSettings) -> tuple[tuple[SideScore, ...], ScoreGap | None]:
