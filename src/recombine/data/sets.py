@@ -98,6 +98,11 @@ class Sets(Sequence[tuple[Any, ...]]):
         return len(self.elements)
 
     @property
+    def parts(self) -> int:
+        """The elements of the largest set that was read."""
+        return self.largest
+
+    @property
     def could(self) -> int:
         """How many sets of these sizes there are."""
         return self.ways(len(self.elements))

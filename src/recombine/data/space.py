@@ -181,6 +181,11 @@ class Space:
         """What the values of all factors add up."""
         return Effects([factor.kind for factor in self.factors])
 
+    @cached_property
+    def parts(self) -> int:
+        """How many values and elements two combinations can share: one of each ordinary factor, a set's elements."""
+        return sum(factor.kind.parts for factor in self.factors)
+
     @property
     def effect_unit(self) -> str:
         """What an additive rule learns an effect of."""

@@ -35,6 +35,10 @@ class Kind(Protocol):
         """How many values it could take, exactly, seen or not: never listed."""
 
     @property
+    def parts(self) -> int:
+        """How many effects a value that was read has at most: so many two values can share."""
+
+    @property
     def exclusive(self) -> bool:
         """Whether a value has exactly one effect, so that the factor holds the level of the answers."""
 
@@ -64,6 +68,7 @@ class Single:
 
     size: int
     exclusive: bool = True
+    parts: int = 1
 
     @property
     def effects(self) -> int:
@@ -145,16 +150,35 @@ class Effects:
         >>> [found.tolist() for _, found in Effects((Single(2), Single(3))).distances(np.array([[1, 2]]), np.eye(2))]
         [[[1.0, 2.0]]]
         """
+        # a value that differs is one less and one more, an element is one of them
         weight = np.concatenate([np.full(kind.effects, 0.5 if kind.exclusive else 1.0) for kind in self.kinds])
-        weight = np.concatenate([weight, np.zeros(int(self.constant))])  # a value that differs is one less, one more
-        left, right = self.rows(asked), self.rows(seen.astype(np.int32))
-        lengths = right.sums(weight)
-        across = right.sparse().T.tocsr()
-        step = max(1, _AT_A_TIME // max(len(seen), 1))
-        for start in range(0, len(asked), step):
-            part = left.take(np.arange(start, min(start + step, len(asked))))
-            shared = (part.sparse() * weight) @ across
-            yield slice(start, start + step), part.sums(weight)[:, None] + lengths[None] - 2 * shared.toarray()
+        left, right = self._incidence(asked), self._incidence(seen.astype(np.int32))
+        mine, theirs = left @ weight, right @ weight
+        for part, shared in _products(left * weight, right):
+            yield part, mine[part, None] + theirs[None] - 2 * shared
+
+    def shared(self, asked: Codes, seen: Codes) -> Iterator[tuple[slice, Numbers]]:
+        """How many values and elements each combination has in common with each seen one, some at a time.
+
+        >>> [found.tolist() for _, found in Effects((Single(2), Single(3))).shared(np.array([[1, 2]]), np.eye(2))]
+        [[[1.0, 0.0]]]
+        """
+        return _products(self._incidence(asked), self._incidence(seen.astype(np.int32)))
+
+    def sizes(self, codes: Codes) -> Ints:
+        """(n,) Of how many values and elements each combination is; of as many as can be shared where one is unknown.
+
+        >>> Effects((Single(2), Single(3))).sizes(np.array([[1, -1]])).tolist()
+        [2]
+        """
+        own = [
+            np.where(codes[:, k] < 0, kind.parts, kind.rows(codes[:, k]).lengths) for k, kind in enumerate(self.kinds)
+        ]
+        return np.asarray(np.sum(own, axis=0), dtype=np.int64)
+
+    def _incidence(self, codes: Codes) -> "csr_array":
+        """The design of some combinations without the constant, which all of them share."""
+        return self.rows(codes).sparse()[:, : self.width - int(self.constant)]
 
     @cached_property
     def apart(self) -> Ints:
@@ -162,6 +186,15 @@ class Effects:
         ordinary = [k for k, kind in enumerate(self.kinds) if kind.exclusive] or [len(self.kinds)]
         largest = max(ordinary, key=lambda k: self.offsets[k + 1] - self.offsets[k])
         return np.arange(self.offsets[largest], self.offsets[largest + 1])
+
+
+def _products(left: "csr_array", right: "csr_array") -> Iterator[tuple[slice, Numbers]]:
+    """Each row of one matrix times each of another, some rows at a time, so that the table of pairs stays small."""
+    across = right.T.tocsr()
+    step = max(1, _AT_A_TIME // max(right.shape[0], 1))
+    for start in range(0, left.shape[0], step):
+        part = slice(start, start + step)
+        yield part, (left[part] @ across).toarray()
 
 
 class Design(Protocol):

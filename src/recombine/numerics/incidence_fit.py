@@ -5,6 +5,7 @@ matrix is not diagonal, so here all effects are inverted at once where they are 
 are zero is known exactly (`null_space`). Where they are many, `sparse_solver` solves for one combination at a time.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,18 +106,27 @@ def nearest_answers(
     return found
 
 
+def fitted_effects(design: IncidenceDesign, answers: Numbers) -> tuple[Numbers, Callable[[Rows], Numbers]]:
+    """(w, m) The effects that fit the answers (n, m) of the seen combinations best, and who tells leverages of others.
+
+    All at once where they are few, else by iterations; NaN for an answer that these do not settle on. Of effects that
+    the answers leave open the smallest are taken: what adds up to a determined combination does not hang on them.
+    """
+    if design.width <= LARGEST:
+        fit = IncidenceFit.of(design.seen)
+        return fit.effects(answers), fit.leverage
+    solver = SparseLeverage(design)
+    effects, passed = solver.effects(design.seen.back(answers))
+    effects[:, ~passed] = np.nan
+    return effects, solver.at_rows
+
+
 def rows_held_out(design: IncidenceDesign, answers: Numbers, tried: Ints) -> LeaveOneOut:
     """Hold out each of the `tried` combinations in turn: `additive_fit.held_out` for rows that are not equally long."""
     rows = design.seen
     asked = rows.take(tried)
-    if design.width <= LARGEST:
-        fit = IncidenceFit.of(rows)
-        effects, leverage = fit.effects(answers), fit.leverage(asked)
-    else:
-        solver = SparseLeverage(design)
-        effects, passed = solver.effects(rows.back(answers))
-        effects[:, ~passed] = np.nan
-        leverage = solver.at_rows(asked)
+    effects, leverage_of = fitted_effects(design, answers)
+    leverage = leverage_of(asked)
     fitted = asked.sums(effects)
     square = float((effects * rows.back(answers)).sum())
     return without_own(answers, tried, fitted, np.clip(leverage, 0, 1), square=square)

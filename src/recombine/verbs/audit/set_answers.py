@@ -1,7 +1,7 @@
 """What adding up gives for combinations some of whose factors are sets: one effect for each element, by least squares.
 
-A forecast by the additive rule alone, for as long as `predict` knows no sets. Each seen combination counts once, by the
-mean of its rows. How far to trust it stands beside it: the leverage, and the audit's held-out score.
+What an audit says of a combination that is asked for: the additive rule alone, which is the rule that it tests. Each seen
+combination counts once, by the mean of its rows. `predict` asks learners that also remember whole combinations.
 """
 
 import numpy as np
@@ -9,8 +9,7 @@ import numpy as np
 from recombine.data.support import NumberTarget, Support
 from recombine.numerics.effects import IncidenceDesign
 from recombine.numerics.groups import Codes, Numbers
-from recombine.numerics.incidence_fit import LARGEST, IncidenceFit
-from recombine.numerics.sparse_solver import SparseLeverage
+from recombine.numerics.incidence_fit import fitted_effects
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.seen_answers import seen_answers, why_untestable
@@ -33,12 +32,7 @@ def set_answers(support: Support, solved: Determinacy, codes: Codes) -> Numbers 
     if len(answers.rows) < len(support):  # those without an answer tell nothing
         support = support.subset(answers.rows)
         solved = determinacy(support)
-    design = IncidenceDesign(support.codes, support.space.effects)
-    if design.width <= LARGEST:
-        effects = IncidenceFit.of(design.seen, rank=solved.rank).effects(answers.values)
-    else:
-        effects, passed = SparseLeverage(design).effects(design.seen.back(answers.values))
-        effects[:, ~passed] = np.nan
+    effects, _ = fitted_effects(IncidenceDesign(support.codes, support.space.effects), answers.values)
     level = float(target.mean[answers.rows].mean())
-    said = level + design.rows(codes).sums(effects)[:, 0]
+    said = level + support.space.effects.rows(codes).sums(effects)[:, 0]
     return np.where(solved.determined(codes), said, np.nan)

@@ -304,9 +304,8 @@ class Diagnosis:
     @cached_property
     def unsure(self) -> Flags:
         """Where the seen combinations take away too little of the doubt about what lies below the full set."""
-        uncertainty = self.learner.uncertainty
-        lower = uncertainty.prior - uncertainty.weights[-1] - uncertainty.bounded[0]
-        ignorant = np.asarray(self.doubts > (1 - KNOWN) * lower) if lower > 0 else np.ones(len(self.codes), dtype=bool)
+        lower = self.learner.uncertainty.prior_of_parts(self.codes)
+        ignorant = (self.doubts > (1 - KNOWN) * lower) | (lower <= 0)
         return (ignorant | self._undecided(self.scores)) & ~self.seen
 
     @cached_property

@@ -4,6 +4,10 @@ Where a set's weight depends on its size alone, as in every network of `networks
 counts: K + 1 numbers stand for 2^K sets, and 20 factors cost no more than 20 comparisons. Otherwise it is looked up by
 which factors match.
 
+Where a factor's value is a set, what matches are its elements: two sets of three that share two match in two. A sum over
+the conjunctions that two combinations share is then Σ_k w_k C(m, k) with m the values and elements in common, which is
+the inner product of their conjunctions, each as often as it weighs (`Similarity.effects`).
+
 Matches are counted a few rows at a time, in small whole numbers that stay close to the processor: for 5,000
 combinations of 8 factors that takes half as long as the product of their one-hot codes.
 
@@ -26,10 +30,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from recombine.numerics.effects import Effects
 from recombine.numerics.groups import Codes, Ints, Numbers, columns_of, match_counts
 from recombine.verbs.predict.kernel.order_weights import Weights, WeightsBySize
 from recombine.verbs.predict.kernel.salience import zeta
@@ -50,26 +56,36 @@ class Similarity:
     table: Numbers  # (K + 1,) or (2^K,)
     factors: int
     by_count: bool
+    effects: Effects | None = None  # what matches where values have parts; else values that are equal
+    orders: tuple[float, ...] = ()  # where matches are counted, the weight of one conjunction of each order
 
     @classmethod
-    def of(cls, weights: Weights) -> "Similarity":
+    def of(cls, weights: Weights, effects: Effects | None = None) -> "Similarity":
         """From a weight for each set of factors, by bit mask; the constant's must be finite."""
         orders = order_weights(weights)
         if orders is not None:
-            return cls.by_order(orders)
+            return cls.by_order(orders, effects)
         factors = len(weights).bit_length() - 1
         return cls(zeta(np.asarray(weights, dtype=np.float64)), factors, by_count=False)
 
     @classmethod
-    def by_order(cls, orders: Sequence[float]) -> "Similarity":
+    def by_order(cls, orders: Sequence[float], effects: Effects | None = None) -> "Similarity":
         """From the weight of one conjunction of each order, the constant first.
 
         >>> Similarity.by_order([1, 2, 3]).table.tolist()
         [1.0, 3.0, 8.0]
         """
-        counts = range(len(orders))
-        table = [math.fsum(math.comb(m, r) * orders[r] for r in range(m + 1)) for m in counts]
-        return cls(np.array(table), len(orders) - 1, by_count=True)
+        return cls(_by_matches(orders, len(orders)), len(orders) - 1, True, effects, tuple(orders))
+
+    def own(self, codes: Codes) -> Numbers:
+        """(n,) The similarity of each combination to itself: that of all factors matching, or of all its elements.
+
+        A set that is larger than any that was read has more conjunctions, of the same orders.
+        """
+        if self.effects is None:
+            return np.full(len(codes), float(self.table[-1]))
+        sizes = self.effects.sizes(codes)
+        return _by_matches(self.orders, max(int(sizes.max(initial=0)) + 1, len(self.table)))[sizes]
 
     def between(self, one: Codes, other: Codes) -> Numbers:
         """For every pair of rows; a value of -1 agrees with none."""
@@ -79,18 +95,31 @@ class Similarity:
 
     def fill(self, found: Numbers, one: Codes, other: Codes) -> None:
         """The same into an array that is there already."""
+        for part, counted in self.matches(one, other):
+            np.take(self.table, counted, out=found[part], mode="clip")
+
+    def matches(self, one: Codes, other: Codes) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """In how much each pair of rows agrees, some rows at a time: a count, or the factors as a bit mask."""
+        if self.effects is not None:
+            yield from ((part, counted.astype(np.int16)) for part, counted in self.effects.shared(one, other))
+            return
         step = max(1, _CACHED // max(len(other), 1))
         counted = match_counts if self.by_count else self._masked
         left, right = columns_of(one), columns_of(np.where(other < 0, -2, other))  # -1 must not agree with -1
         for start in range(0, len(one), step):
             part = slice(start, start + step)
-            np.take(self.table, counted([column[part] for column in left], right), out=found[part], mode="clip")
+            yield part, counted([column[part] for column in left], right)
 
     def _masked(self, left: Sequence[Codes], right: Sequence[Codes]) -> npt.NDArray[np.int64]:
         found = np.zeros((len(left[0]), len(right[0])), dtype=np.int64)
         for k, (one, other) in enumerate(zip(left, right, strict=True)):
             found |= (one[:, None] == other[None]).astype(np.int64) << k
         return found
+
+
+def _by_matches(orders: Sequence[float], number: int) -> Numbers:
+    """(number,) What 0, 1, … matches weigh: all conjunctions of so many."""
+    return np.array([math.fsum(math.comb(m, r) * w for r, w in enumerate(orders) if r <= m) for m in range(number)])
 
 
 def order_weights(weights: Weights) -> tuple[float, ...] | None:

@@ -23,7 +23,8 @@ import numpy as np
 
 from recombine.base.errors import SettingError, TableError
 from recombine.data.support import Support
-from recombine.numerics.groups import Codes, Ints, Numbers, columns_of, match_counts
+from recombine.numerics.effects import Effects
+from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.predict.kernel import solver
 from recombine.verbs.predict.kernel.dense_kernel import Similarity, chunks
 from recombine.verbs.predict.kernel.salience import members
@@ -221,7 +222,6 @@ def _chunks(rows: int) -> Iterator[slice]:
 
 FEWEST_FACTORS = 6
 """With fewer, the groups of every set are the shorter way."""
-_CACHED = 1 << 18  # pairs of combinations that are compared at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,42 +247,63 @@ class DualWeights:
         """(m,) What every answer has in common."""
         return np.asarray(self.orders[0] * self.duals.weights.sum(axis=0) + self.duals.intercept)
 
+    @cached_property
+    def _lower(self) -> Similarity:
+        """All but what is memorised of a combination itself."""
+        return Similarity.by_order((*self.orders[:-1], 0.0), parts_of(self.support))
+
     def scores(self, codes: Codes) -> Numbers:
         """The answers on any combinations: (rows, m)."""
-        return self.duals.intercept + self._summed(Similarity.by_order(self.orders), codes)
+        found = self.duals.intercept + self.memorised(codes)
+        for part in chunks(len(codes), len(self.support)):
+            found[part] += self._lower.between(codes[part], self.support.codes) @ self.duals.weights
+        return found
+
+    def memorised(self, codes: Codes) -> Numbers:
+        """(rows, m) What was memorised of each combination itself; nothing of an unseen one."""
+        place = self.support.groups(range(codes.shape[1])).lookup(codes)
+        return np.where(place[:, None] >= 0, self.orders[-1] * self.duals.weights[place], 0.0)
 
     def by_order(self, codes: Codes) -> list[Numbers]:
         """What all conjunctions of 1, 2, … K factors add: (rows, m) each; with the constant they are the score."""
         count = len(self.orders)
-        shares = [[self.orders[r] * math.comb(matching, r) for matching in range(count)] for r in range(1, count)]
+        shares = [[self.orders[r] * math.comb(matching, r) for matching in range(count)] for r in range(1, count - 1)]
         by_matches = self._by_matches(codes)
-        return [np.tensordot(share, by_matches, axes=1) for share in shares]
+        return [*(np.tensordot(share, by_matches, axes=1) for share in shares), self.memorised(codes)]
 
     def _by_matches(self, codes: Codes) -> Numbers:
         """(K + 1, rows, m) The dual weights of the seen combinations that agree on 0, 1, … K factors, added up."""
-        size, seen = len(self.orders), len(self.support)
+        size = len(self.orders)
         found = np.empty((size, len(codes), self.questions))
-        left, right = columns_of(codes), columns_of(np.where(self.support.codes < 0, -2, self.support.codes))
-        step = max(1, _CACHED // max(seen, 1))
-        for start in range(0, len(codes), step):
-            matches = match_counts([column[start : start + step] for column in left], right)
+        for part, matches in self._lower.matches(codes, self.support.codes):
             rows = len(matches)
             places = (matches + size * np.arange(rows)[:, None]).ravel()
             for question, weights in enumerate(self.duals.weights.T):
                 sums = np.bincount(places, weights=np.tile(weights, rows), minlength=rows * size)
-                found[:, start : start + rows, question] = sums.reshape(rows, size).T
-        return found
-
-    def _summed(self, similarity: Similarity, codes: Codes) -> Numbers:
-        found = np.empty((len(codes), self.questions))
-        for part in chunks(len(codes), len(self.support)):
-            found[part] = similarity.between(codes[part], self.support.codes) @ self.duals.weights
+                found[:, part, question] = sums.reshape(rows, size).T
         return found
 
     @property
     def coefficients(self) -> Sequence[int]:
         """The sets of factors that are looked at one by one: single values and pairs."""
         return masks_of(len(self.orders) - 1)
+
+    def of_parts(self, combination: Codes) -> list[tuple[Numbers, tuple[int, ...]]]:
+        """What each value, each element and each pair of them adds to one combination (m,), by their effects; pairs that
+        were never seen together are left out.
+        """
+        effects = self.support.space.effects
+        held = effects.rows(combination[None]).columns
+        held = held[held < effects.width - int(effects.constant)]
+        seen = effects.rows(self.support.codes).sparse()[:, held].toarray()  # (n, parts)
+        pairs = [(a, b) for a in range(len(held)) for b in range(a)] if len(self.orders) > 3 else []
+        found = []
+        for chosen in [*((a,) for a in range(len(held))), *pairs]:
+            together = seen[:, chosen].all(axis=1)
+            if together.any():
+                added = self.orders[len(chosen)] * self.duals.weights[together].sum(axis=0)
+                found.append((added, tuple(held[list(chosen)].tolist())))
+        return found
 
     def contribution(self, mask: int, codes: Codes) -> Numbers:
         """What the conjunction of one set contributes to each combination: (rows, m); NaN where it was never seen."""
@@ -295,6 +316,11 @@ class DualWeights:
     def place(self, mask: int, codes: Codes) -> Ints:
         """The group of each combination, -1 where the conjunction was never seen."""
         return self.support.groups(members(mask)).lookup(codes)
+
+
+def parts_of(support: Support) -> Effects | None:
+    """What matches between two combinations, where a factor's value is a set; None where it is values."""
+    return support.space.effects if support.space.set_factors else None
 
 
 def masks_of(factors: int) -> list[int]:

@@ -110,6 +110,12 @@ class Uncertainty:
         """The variance of an answer before anything was seen, the constant left out of account if it is free."""
         return self.bounded[0] + total(self.bounded)
 
+    def prior_of_parts(self, codes: Codes) -> Numbers:
+        """(n,) The same of what lies below the full combination, without the constant: more in a larger set."""
+        whole = self.prior - self.weights[-1]
+        own = np.full(len(codes), whole) if self.inverted is None else self.inverted.similarity.own(codes)
+        return np.asarray(own - self.bounded[0])
+
     def unseen_weight(self, codes: Codes) -> Numbers:
         """The weight of each combination's conjunctions that were never seen, the full set left out."""
         total = np.zeros(len(codes))
@@ -220,7 +226,7 @@ class _ByTriangle:
         self._inverted = inverted
 
     def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
-        before = float(self._inverted.similarity.table[-1])
+        before = self._inverted.similarity.own(codes)
         lower = np.maximum(before - self._inverted.explained(codes), 0.0)
         own, share = self._uncertainty.kept(codes)
         return own + share**2 * lower, np.zeros(len(codes))
