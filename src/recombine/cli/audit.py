@@ -207,7 +207,7 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
     words = shlex.split(command)
     pairs = "pairs that never meet, to be read over for --impossible"
     zeros = None if audit.zeros is None else ("--impossible-out", "--impossible-out impossible.csv", pairs)
-    others = [] if audit.sets else [*_predictions(audit, words), *_plans(audit, words)]  # which know no sets yet
+    others = _predictions(audit, words) + ([] if audit.sets else _plans(audit, words))  # which know no sets yet
     lines = [*extend_command(audit, "audit", zeros), *others]
     lines += extend_command(audit, "audit", ("--report -r", "--report audit.html", "see the map"))
     # where every seen combination is needed a split would be refused, and split knows no sets yet

@@ -30,6 +30,7 @@ def predict(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
     target: table_options.RequiredTarget = None,
+    set_: table_options.Sets = [],  # noqa: B006
     salience: Annotated[
         str | None,
         typer.Option(
@@ -119,7 +120,8 @@ def predict(
     output: outputs.FormattedOutputs,
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""
-    if not options.names(factors):
+    sets = options.sets(set_)
+    if not options.names(factors) and not sets:
         proposal.refuse("predict", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     table_options.require_target(target)
     asked = options.gates(fail_under)
@@ -137,7 +139,7 @@ def predict(
     examples = recombine.Examples(inputs, symbols=symbols, **given)  # type: ignore[arg-type]
     features = salience if salience is not None and salience.endswith((".parquet", ".pq")) else None
     output.check("prediction", inputs=[source, truth, features, inputs, unlabelled, *reading.files])
-    how = {"factors": options.names(factors), "target": target, **reading.settings()}
+    how = {"factors": options.names(factors), "target": target, "sets": sets, **reading.settings()}
     with Watch("counting combinations") as watch:
         support = recombine.read(source, **how, progress=watch.tell)
         known = _truth(truth, source, support, how)
@@ -302,5 +304,5 @@ def _next(prediction: "recombine.Prediction") -> list[tuple[str, str]]:
         plain = shlex.join(word for word in shlex.split(command) if word != "--no-backtest")
         lines.append((plain, "test it on combinations that were seen"))
     fit = ("--salience -s", "--salience fit", "let the data say what counts")
-    fittable = prediction.learner.salience.factors <= MOST_FACTORS
+    fittable = prediction.learner.salience.factors <= MOST_FACTORS and not prediction.support.space.set_factors
     return lines + extend_command(prediction, "predict", fit if fittable else None)

@@ -52,9 +52,7 @@ def _audit_tested(data: Data, expected: Expected, unseen: int) -> str:
     if data["grade"] in _DOUBTS and earned(expected) in _DOUBTS:
         return f"Do not fill in the {many(unseen, 'unseen combination')}: collect those that matter{_such_as(example)}."
     check = f", and check {example} first: it is the least certain" if example else ""
-    # predict knows neither sets nor vectors yet; what adding up gives for a set, the audit itself can say
-    how = "`audit.explain(…)` in Python" if data.get("sets") else "`recombine predict`"
-    how = "the additive rule" if data.get("vector_target") else how
+    how = "the additive rule" if data.get("vector_target") else "`recombine predict`"
     forecast = f"Forecast the {many(unseen, 'unseen combination')} with {how}{check}."
     return _more_rows(data) or forecast
 

@@ -11,7 +11,7 @@ from recombine.verbs.predict.answers import Truth
 from recombine.verbs.predict.examples.rule_answers import RuleAnswers
 
 HOW = {"factors": ["a", "b"], "target": "y"}
-NOTHING = Truth("nobody", (2, 2), np.zeros((0, 2), dtype=np.int32), np.zeros(0), np.zeros(0))
+NOTHING = Truth("nobody", np.zeros((0, 2), dtype=np.int32), np.zeros(0), np.zeros(0))
 SHARES = st.floats(0.0, 1.0)
 
 

@@ -171,7 +171,7 @@ def additive_test(
     known = support.subset(answers.rows)
     codes = known.codes
     tried = _choose_tested(known, seed)
-    found = _leave_one_out(known, answers.values, tried)
+    found = leave_one_out(known, answers.values, tried)
     alone = _one_at_a_time(known, answers, found)
     classes = None if unseen is None or codes.shape[1] <= 2 else missing_classes(known, *unseen)
     in_blocks = any(one.factors != alone.factors for one in classes or ())
@@ -210,12 +210,12 @@ def _one_at_a_time(known: Support, answers: SeenAnswers, found: LeaveOneOut) -> 
     own, count = found.rows, len(known)
     others = (answers.values.sum(axis=0) - answers.values[own]) / (count - 1)  # where a rule finds nobody to ask
     said = {ADDITIVE: found.said}
-    said |= {name: filled(one, others) for name, one in _simple_answers(known, rules, known.codes[own], own=own)}
+    said |= {name: filled(one, others) for name, one in simple_answers(known, rules, known.codes[own], own=own)}
     said[answers.constant_rule] = answers.constant(own)
     return HeldOutPart(tuple(range(known.codes.shape[1])), own, found.leverage, said, np.arange(len(own)))
 
 
-def _simple_answers(
+def simple_answers(
     known: Support, rules: SimpleRules, asked: Codes, *, own: Ints | None = None
 ) -> Iterator[tuple[str, Numbers]]:
     """The simple rules by name; neighbours of sets are those that share most elements."""
@@ -248,7 +248,7 @@ def _in_blocks(
         left = known.subset(rest)
         rules = SimpleRules(left.codes, left.groups, answers.values[rest], np.ones(len(rest)))
         middle = answers.values[rest].mean(axis=0)
-        said = {name: filled(one, middle) for name, one in _simple_answers(left, rules, known.codes[asked])}
+        said = {name: filled(one, middle) for name, one in simple_answers(left, rules, known.codes[asked])}
         seen = answers.table(known).subset(rest)
         simple.append(said | {name: RULES[name](seen, known.codes[asked]) for name in richer})
     if not simple:
@@ -345,7 +345,8 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
     return against_all, scored(own, apart)
 
 
-def _leave_one_out(known: Support, values: Numbers, tried: Ints) -> LeaveOneOut:
+def leave_one_out(known: Support, values: Numbers, tried: Ints) -> LeaveOneOut:
+    """What the additive rule says of each of the `tried` combinations, from all others."""
     if known.space.set_factors:
         return rows_held_out(IncidenceDesign(known.codes, known.space.effects), values, tried)
     return held_out(known.codes, known.space.sizes, values, tried)

@@ -79,8 +79,37 @@ def ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
 
 def _set_ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
     """The same where factors are sets: by their elements, and with what these were seen in."""
-    solved, effects = leverage.determinacy, support.space.effects
+    solved, parts = leverage.determinacy, parts_seen(support, codes)
     whole = support.groups(range(codes.shape[1])).lookup(codes)
+    return pa.table(
+        {
+            "rung": pa.array(rungs_with_thin(support, solved, codes).tolist(), pa.string()),
+            "elements": pa.array(element_rungs(support, codes), pa.string()),
+            "count": np.where(whole >= 0, support.counts[np.maximum(whole, 0)], 0.0),
+            "values_seen": parts.seen,
+            "pairs_seen": parts.pairs_seen,
+            "pairs": parts.pairs,
+            "neighbours_seen": _set_neighbours(support, codes),
+            "one_island": solved.one_island(codes),
+            "determined": solved.determined(codes),
+            "leverage": pa.array(leverage.of(codes), from_pandas=True),
+        }
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PartsSeen:
+    """Of how many values and elements each combination is, how many of these were seen, and the same of their pairs."""
+
+    number: Ints
+    seen: Ints
+    pairs: Ints
+    pairs_seen: Ints
+
+
+def parts_seen(support: Support, codes: Codes) -> PartsSeen:
+    """What was seen of combinations some of whose factors are sets; nothing where one holds an unknown element."""
+    effects = support.space.effects
     known = (codes >= 0).all(axis=1)
     places = effects.rows(np.maximum(codes, 0).astype(np.int32))
     asked, seen = places.sparse(), effects.rows(support.codes)
@@ -89,20 +118,12 @@ def _set_ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
     parts = asked @ (seen.counts() > 0).astype(np.float64)
     pairs = ((asked @ met).multiply(asked).sum(axis=1) - parts) / 2
     own = np.full(len(codes), float(effects.constant))  # the constant meets every part, and is none
-    number = places.lengths - own
-    return pa.table(
-        {
-            "rung": pa.array(rungs_with_thin(support, solved, codes).tolist(), pa.string()),
-            "elements": pa.array(element_rungs(support, codes), pa.string()),
-            "count": np.where(whole >= 0, support.counts[np.maximum(whole, 0)], 0.0),
-            "values_seen": np.where(known, parts - own, 0).astype(np.int64),
-            "pairs_seen": np.where(known, pairs - own * (parts - own), 0).astype(np.int64),
-            "pairs": (number * (number - 1) / 2).astype(np.int64),
-            "neighbours_seen": _set_neighbours(support, codes),
-            "one_island": solved.one_island(codes),
-            "determined": solved.determined(codes),
-            "leverage": pa.array(leverage.of(codes), from_pandas=True),
-        }
+    number = (places.lengths - own).astype(np.int64)
+    return PartsSeen(
+        number=number,
+        seen=np.where(known, parts - own, 0).astype(np.int64),
+        pairs=number * (number - 1) // 2,
+        pairs_seen=np.where(known, pairs - own * (parts - own), 0).astype(np.int64),
     )
 
 

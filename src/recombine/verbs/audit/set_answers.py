@@ -1,7 +1,7 @@
 """What adding up gives for combinations some of whose factors are sets: one effect for each element, by least squares.
 
-What an audit says of a combination that is asked for: the additive rule alone, which is the rule that it tests. Each seen
-combination counts once, by the mean of its rows. `predict` asks learners that also remember whole combinations.
+What an audit says of a combination that is asked for: the additive rule alone, which is the rule that it tests. Each
+seen combination counts once, by the mean of its rows. `predict` asks learners that also remember whole combinations.
 """
 
 import numpy as np

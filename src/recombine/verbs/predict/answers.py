@@ -176,7 +176,6 @@ class Truth:
     """True answers of some combinations: a number each, or the place of a class."""
 
     source: str
-    sizes: tuple[int, ...]  # of the factors, in the predicted table's space
     codes: Codes
     values: Numbers
     counts: Numbers
@@ -198,7 +197,8 @@ class Truth:
 
     @cached_property
     def _groups(self) -> Groups:
-        return group(self.codes, sizes=self.sizes, factors=tuple(range(len(self.sizes))))
+        sizes = tuple((self.codes.max(axis=0, initial=0) + 1).tolist())  # a set that was only asked for has a code too
+        return group(self.codes, sizes=sizes, factors=tuple(range(len(sizes))))
 
 
 def read_truth(given: Any, support: Support, **reading: Unpack[ReadOptions]) -> Support:
@@ -212,7 +212,7 @@ def read_truth(given: Any, support: Support, **reading: Unpack[ReadOptions]) -> 
     try:
         return support_of(given, "predict", **cast("ReadOptions", alike))
     except SpaceError:
-        values = {factor.name: list(factor.values) for factor in support.space.factors}
+        values = {f.name: list(f.values if f.sets is None else f.sets.elements) for f in support.space.factors}
         return support_of(given, "predict", **cast("ReadOptions", alike | {"domain": values}))
 
 
@@ -239,7 +239,7 @@ def truth_of(given: Support, support: Support, own: Answers) -> Truth:
         )
     codes = np.column_stack(
         [
-            np.array([mine.code(value) for value in other.values], dtype=np.int32)[given.codes[theirs.rows, k]]
+            mine.codes(list(other.values))[given.codes[theirs.rows, k]]
             for k, (mine, other) in enumerate(zip(support.space.factors, given.space.factors, strict=True))
         ]
     )
@@ -251,7 +251,7 @@ def truth_of(given: Support, support: Support, own: Answers) -> Truth:
             instead="give a table whose target is written in the same way",
         )
     keep = (codes >= 0).all(axis=1) & np.isfinite(values)
-    return Truth(given.source.source, support.space.sizes, codes[keep], values[keep], theirs.counts[keep])
+    return Truth(given.source.source, codes[keep], values[keep], theirs.counts[keep])
 
 
 def _classes(theirs: Answers, own: Answers) -> Numbers:

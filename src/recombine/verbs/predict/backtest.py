@@ -265,6 +265,8 @@ def record_of(learner: FittedLearner, tested: HoldoutScheme) -> Backtest:
 def _best_factor_alone(own: Answers, tried: HeldOutAnswers) -> HeldOutAnswers:
     """Of the rules that look at one factor, the best alone: the others would only crowd the table."""
     loss = {name: float(losses_of(own, tried, said).mean()) for name, said in tried.said.items() if is_alone(name)}
+    if not loss:  # one factor alone is the combination itself
+        return tried
     best = (min if own.kind == "number" else max)(loss, key=loss.__getitem__)  # of classes it is a share of hits
     return replace(tried, said={name: said for name, said in tried.said.items() if name == best or name not in loss})
 

@@ -67,7 +67,8 @@ def held_out_classes(
     """
     known, every = learner.support, tuple(range(codes.shape[1]))
     one_by_one = HeldOutClass(MissingClass(every, 1.0, float(max(len(asked), 1)), 1.0), alone, np.arange(len(alone)))
-    if len(every) <= 2 or not len(asked):  # a pair that was never seen is the whole combination
+    # a pair that was never seen is the whole combination; but a set that was never seen is missing in all of them
+    if len(every) <= (1 if known.space.set_factors else 2) or not len(asked):
         return HeldOutClasses((one_by_one,), (asked,), np.setdiff1d(np.arange(len(codes)), asked))
     some = asked[:: max(len(asked) // _LOOKED_AT, 1)]
     found: list[HeldOutClass] = []

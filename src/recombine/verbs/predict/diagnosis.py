@@ -33,7 +33,7 @@ from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.predict.kernel.order_weights import WeightsBySize
 from recombine.verbs.predict.kernel.salience import members
-from recombine.verbs.predict.kernel.squared_loss import Weights
+from recombine.verbs.predict.kernel.squared_loss import DualWeights, Weights
 from recombine.verbs.predict.learner import FittedLearner
 
 _ITERATIONS = 400
@@ -392,9 +392,15 @@ class Diagnosis:
         best = np.sort(scores, axis=1)
         return np.asarray(best[:, -1] - best[:, -2] <= _LEVEL)
 
-    def pulls(self, row: int) -> list[tuple[float, int]]:
-        """How far each seen conjunction of one combination pulls its answer in the wrong direction, farthest first."""
+    def pulls(self, row: int) -> list[tuple[float, int | tuple[int, ...]]]:
+        """How far each seen conjunction of one combination pulls its answer in the wrong direction, farthest first: by
+        its mask, or by its effects where some of them are elements of sets.
+        """
         question, direction = self._towards_wrong(row)
+        fitted = self.learner.fitted
+        if isinstance(fitted, DualWeights) and self.learner.support.space.set_factors:
+            told = [(float(direction * added[question]), held) for added, held in fitted.of_parts(self.codes[row])]
+            return sorted(told, reverse=True)
         one = self.codes[row : row + 1]
         found = [
             (float(direction * self.learner.fitted.contribution(mask, one)[0, question]), mask)

@@ -104,6 +104,8 @@ def _usual_loss(support: Support, own: Answers) -> tuple[Loss, str]:
     if own.mixed:
         few = "1 combination has" if own.mixed == 1 else f"{own.mixed:,} combinations have"
         return "squared", f"{few} rows of several classes, so {stands_in}"
+    if support.space.set_factors:
+        return "squared", f"over sets {stands_in}"
     if len(support.space.names) > MOST_FACTORS or not _affordable(support, own):
         return "squared", f"with so many combinations and classes {stands_in}"
     return "margin", ""
@@ -119,7 +121,7 @@ def _affordable(support: Support, own: Answers) -> bool:
 
 def _cheap(support: Support, *, with_truth: bool) -> bool:
     """Whether two more learners cost little beside one, or are worth it: the score is theirs where a truth is known."""
-    pairs = len(support.space.names) == 2 and len(support) <= _CHEAP_PAIRS
+    pairs = len(support.space.names) == 2 and not support.space.set_factors and len(support) <= _CHEAP_PAIRS
     return pairs or len(support) <= (_STILL_CHEAP if with_truth else _CHEAP)
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from recombine.data.support import Support
 from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.incidence_fit import LARGEST
 from recombine.numerics.simple_rules import ADDITIVE, filled
 from recombine.verbs.predict import simple_rules
 from recombine.verbs.predict.answers import answers
@@ -57,7 +58,8 @@ class HeldOutAnswers:
 def one_at_a_time(learner: FittedLearner) -> HeldOutAnswers | None:
     """Seen combinations as the others would answer them; None where there is no closed form, or not in time."""
     support, own = learner.support, learner.answers
-    if AdditiveFit.too_large(support.space.sizes):
+    space = support.space
+    if space.effects.width > LARGEST if space.set_factors else AdditiveFit.too_large(space.sizes):
         return None
     found = _kernel_left_out(learner)
     if found is None:
@@ -87,11 +89,9 @@ def one_at_a_time(learner: FittedLearner) -> HeldOutAnswers | None:
 
 
 def _rungs(support: Support, open_: npt.NDArray[np.bool_]) -> npt.NDArray[np.str_]:
-    """Without it, a value that no other combination has is novel; what the others leave open is undetermined."""
-    alone = np.zeros(len(support), dtype=bool)
-    for k in range(len(support.space.sizes)):
-        groups = support.groups([k])
-        alone |= groups.combinations[groups.ids] == 1
+    """Without it, a value or element that no other one has is novel; what the others leave open is undetermined."""
+    rows = support.space.effects.rows(support.codes)
+    alone = rows.sums((rows.counts() == 1).astype(np.int64)) > 0
     return np.select([alone, open_], ["novel", "undetermined"], default="determined")
 
 

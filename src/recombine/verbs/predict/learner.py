@@ -35,6 +35,7 @@ from recombine.verbs.predict.kernel.squared_loss import (
     ConjunctionFit,
     Duals,
     DualWeights,
+    parts_of,
     squared,
 )
 from recombine.verbs.predict.kernel.variance import MOST_DRAWN, Uncertainty
@@ -91,8 +92,8 @@ class FittedLearner:
 
         A free constant weighs 0 here.
         """
-        many = self.salience.factors >= FEWEST_FACTORS and len(self.support) <= LARGEST
-        if not many or self.loss != "squared" or self.salience.full + self.noise <= 0:
+        many = isinstance(self.salience.weights, WeightsBySize) or self.salience.factors >= FEWEST_FACTORS
+        if not many or len(self.support) > LARGEST or self.loss != "squared" or self.salience.full + self.noise <= 0:
             return None
         found = order_weights(self._bounded)
         return found if found is not None and min(found) >= 0 and self._inverted is not None else None
@@ -197,7 +198,7 @@ class FittedLearner:
 
     @cached_property
     def _inverted(self) -> DenseKernel | None:
-        similarity = Similarity.of(with_ends(self._bounded, full=0.0))
+        similarity = Similarity.of(with_ends(self._bounded, full=0.0), parts_of(self.support))
         own = self.salience.full + self.noise / self.answers.counts
         if not own.any():  # no penalty is the limit of a small one
             own = own + _ALMOST_NO_PENALTY * float(similarity.table[-1])
@@ -224,7 +225,10 @@ def learn(
     check_seed(seed)
     if loss == "margin":
         refuse_unless_separable(answers)
-    salience.check(support.space.sizes, names=support.space.names)
+    if support.space.set_factors:
+        salience.check_signs()
+    else:
+        salience.check(support.space.sizes, names=support.space.names)
     refuse_too_large(support, salience.weights, questions=answers.questions)
     learner = FittedLearner(trained(support, answers), answers, salience, loss, ridge, seed)
     if isinstance(salience.weights, WeightsBySize):
@@ -233,24 +237,28 @@ def learn(
 
 
 def _refuse_unless_matched(learner: FittedLearner) -> None:
-    """With so many factors there is one way only: by the number of matches, in one matrix."""
-    factors, seen = learner.salience.factors, len(learner.support)
+    """With so many factors, or with sets, there is one way only: by the number of matches, in one matrix."""
+    sets, seen = bool(learner.support.space.set_factors), len(learner.support)
+    over = "sets" if sets else f"{learner.salience.factors} factors"
+    where = "of sets" if sets else f"above {MOST_FACTORS} factors"
+    fewer = "" if sets else f", or name at most {MOST_FACTORS} factors"
     if learner.loss != "squared":
         raise SettingError(
-            f"the margin loss over {factors} factors",
-            why=f"above {MOST_FACTORS} factors the squared loss alone is worked out, by the number of matching factors",
-            instead=f"write loss='squared', or choose the {MOST_FACTORS} factors or fewer that matter most",
+            f"the margin loss over {over}",
+            why=f"{where} the squared loss alone is worked out, by how much two combinations share",
+            instead=f"write loss='squared' (--loss squared){fewer}",
         )
     if seen > LARGEST:
         raise TableError(
-            f"a prediction over {factors} factors from {seen:,} combinations",
-            why=f"above {MOST_FACTORS} factors it takes a matrix of combinations by combinations, at most {LARGEST:,}",
-            instead=f"predict from fewer combinations (`where`), or name at most {MOST_FACTORS} factors",
+            f"a prediction over {over} from {seen:,} combinations",
+            why=f"{where} it takes a matrix of combinations by combinations, at most {LARGEST:,}",
+            instead=f"predict from fewer combinations (`where`){fewer}"
+            + ("; recombine.audit(…).explain says what adding up the elements gives" if sets else ""),
         )
     if learner.orders is None:
         raise SettingError(
-            f"a prediction over {factors} factors with next to no weight on the full combination",
-            why=f"above {MOST_FACTORS} factors one matrix is solved, and without a penalty it loses its digits",
+            f"a prediction over {over} with next to no weight on the full combination",
+            why=f"{where} one matrix is solved, and without a penalty it loses its digits",
             instead="add a ridge: ridge=0.01 (--ridge 0.01)",
         )
 
@@ -302,7 +310,7 @@ def _needed_by_few(sizes: Sequence[int], few: int, seen: int, questions: int, ro
 
 def _needed(sizes: Sequence[int], weights: Weights, seen: int, questions: int, rows: int) -> float:
     """Bytes: groups of every set, the coefficients of two learners, and what solving and its variances take."""
-    by_matches = seen <= LARGEST and len(sizes) >= FEWEST_FACTORS
+    by_matches = seen <= LARGEST and (len(sizes) >= FEWEST_FACTORS or isinstance(weights, WeightsBySize))
     if by_matches and order_weights(with_ends(weights, constant=0.0)) is not None:
         return float(_NUMBER * (_DENSE_MATRICES * float(seen) ** 2 + 2 * seen * questions * len(sizes)))
     groups = _groups(sizes, seen)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from recombine.base.errors import RecombineError
+from recombine.base.errors import RecombineError, SettingError
 from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.base.progress import Progress, silent
 from recombine.data.read import support_of
@@ -56,6 +56,8 @@ from recombine.verbs.predict.prediction_record import FailingCombination, NamedE
 from recombine.verbs.predict.prediction_table import lines, read_combinations
 
 MOST_LISTED = 10**6
+MOST_LISTED_SETS = 10**5
+"""The same of sets, each of which gets a code of its own when it is listed."""
 _MOST_WORK = 5 * 10**11
 """Combinations times the square of the seen ones: what is waited for to list every combination."""
 _WORST = 200
@@ -95,7 +97,8 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     `truth` is another table with the true answers, read with the same settings, or its `Support`: then `expected` is
     the score on the unseen combinations that it holds. What a model makes of examples that are hard to read is not in
     that forecast, and its interval says so. A row is given for every combination of the space up to a million, else
-    for `combinations`.
+    for `combinations`. Where a factor's value is a set (`sets`), what matches are elements, and unseen sets of seen
+    elements get a row each up to a hundred thousand; of more, some of each size are drawn.
 
     `examples` say what a model looks at, and the forecast is then made from that: `Examples("vector")`. Or they say
     that there is nothing to look at but the factors' values: `Examples(symbols=True)`. What `recombine.rehearse` found
@@ -109,11 +112,17 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     >>> how["examples"] = recombine.Examples(symbols=True)
     >>> [round(recombine.predict(seen, **how, model=model).expected.value, 2) for model in ("relu:1", "relu:3", None)]
     [0.93, 0.76, 0.84]
+    >>> pairs = {"given": ["ctrl", "A", "B", "B+C", "C+A"], "y": [0.0, 1.0, 2.0, 5.0, 4.0]}
+    >>> drugs = recombine.predict(pairs, sets={"drugs": "given:+"}, target="y", backtest=False)
+    >>> told = drugs.explain([("A + B",), (["B", "A"],)])["prediction"].to_pylist()
+    >>> told[0] == told[1], drugs.counts["seen"], drugs.space
+    (True, 5, 7)
     """
     tell: Progress = progress or silent
     reading = reading_of(factors, target, options)
     support = support_of(source, "predict", progress=lambda share: tell("counting combinations", share), **reading)
     own = answers(support)
+    _refuse_inputs_of_sets(support, examples)
     examples.check_seen_score(own, truth=truth is not None)
     if reading and not isinstance(truth, Support | None):
         truth = read_truth(truth, support, **reading)
@@ -138,6 +147,15 @@ def predict(  # noqa: PLR0913 - each is one plain question, and all but one have
     )
     made = _assemble(support, found, known, zeros, sampled=sampled, symbols=examples.symbols)
     return with_examples(made, source, examples, reading, tell=tell)
+
+
+def _refuse_inputs_of_sets(support: Support, examples: Examples) -> None:
+    if support.space.set_factors and examples.inputs is not None:
+        raise SettingError(
+            "inputs of examples beside a factor whose value is a set",
+            why="which rows belong to a combination is found by their values, and not yet by sets",
+            instead="leave the inputs out: the forecast is then made from the combinations",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,11 +229,12 @@ def _listed(learner: FittedLearner, truth: Truth | None, seed: int) -> tuple[Cod
     """The combinations that get a row, and whether they are only a sample."""
     support = learner.support
     few = learner.orders is None or support.space.product <= _MOST_WORK // len(support) ** 2
-    if support.space.product <= MOST_LISTED and few:
+    most = MOST_LISTED_SETS if support.space.set_factors else MOST_LISTED
+    if support.space.product <= most and few:
         return support.space.every(), False
     if truth is not None and len(truth.codes):
         return np.asfortranarray(truth.codes.astype(np.int32)), False
-    seen_values = [np.flatnonzero(counts) for counts in support.value_counts]
+    seen_values = [np.flatnonzero(counts) for counts in support.effect_counts]
     drawn = DRAWN if learner.orders is None else compared(learner)
     return draw_unseen(support, seen_values, drawn, seed=seed), True
 
@@ -268,6 +287,7 @@ def _assemble(
         weightless=support.weightless,
         sampled=sampled,
         zeros=zeros,
+        unit=support.space.effect_unit,
     )
     return Prediction(
         verdict=verdict.verdict(found),
@@ -339,7 +359,10 @@ def _slope(diagnosis: Diagnosis) -> Slope | None:
     usable = np.flatnonzero(np.isfinite(should))
     shown = slopes.thinned(usable.tolist(), _POINTS, seed=learner.seed)
     points = zip(should[shown].tolist(), said[shown].tolist(), diagnosis.verdicts[unseen][shown].tolist(), strict=True)
-    forwards = slopes.needed(learner.support, learner.salience, own.values, ridge=learner.ridge)
+    if learner.support.space.set_factors:  # how often an element would have to be seen has no formula yet
+        forwards = slopes.Forwards((), ())
+    else:
+        forwards = slopes.needed(learner.support, learner.salience, own.values, ridge=learner.ridge)
     return Slope(
         against="truth" if with_truth else "an answer without a leak",
         value=line[0],
@@ -371,7 +394,7 @@ def _failing(diagnosis: Diagnosis, row: int) -> FailingCombination:
         true = truth if number else class_names(own.classes)[int(truth)]
     said = float(diagnosis.scores[row, 0]) if number else verdict.said(own, diagnosis.scores[row : row + 1])
     return FailingCombination(
-        combination={f.name: f.labels[int(code)] for f, code in zip(space.factors, diagnosis.codes[row], strict=True)},
+        combination=space.label_row(diagnosis.codes[row]),
         verdict=VERDICTS[code],
         prediction=said,
         truth=true,

@@ -28,7 +28,7 @@ from recombine.verbs.predict.expected_score import Rehearsed, refuted, with_rehe
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.learner import FittedLearner, learn
 from recombine.verbs.predict.prediction_record import FailingCombination, TruthScore
-from recombine.verbs.predict.prediction_table import CombinationGrid, lines, read_combinations
+from recombine.verbs.predict.prediction_table import CombinationGrid, ElementGrid, lines, read_combinations
 
 DRAWN = 10_000
 _FEWEST_DRAWN = 1_000
@@ -169,7 +169,7 @@ class Prediction(Result):
             symbols=data.get("symbols") is True,
             panel=prediction_record.revive_panel(data.get("panel"), learner),
             support=support,
-            truth=prediction_record.revive_truth(record),
+            truth=prediction_record.revive_truth(record, support.space),
             examples=examples_stored.revived(data.get("examples"), record.tables.get("examples"), expected),
             rehearsed=revive(Rehearsed | None, data.get("rehearsed"), at="rehearsed"),
         )
@@ -177,10 +177,11 @@ class Prediction(Result):
     @cached_property
     def cube(self) -> CombinationGrid:
         """The part of the space that a page draws."""
-        own = self.learner.answers
+        support, questions = self.learner.support, self.learner.answers.questions
         if self.learner.orders is None:
-            return CombinationGrid.of(self.learner.support, questions=own.questions)
-        return CombinationGrid.of(self.learner.support, questions=own.questions, most=compared(self.learner))
+            return CombinationGrid.of(support, questions=questions)
+        made = ElementGrid if support.space.set_factors else CombinationGrid
+        return made.of(support, questions=questions, most=compared(self.learner))
 
     def _diagnosed(self, codes: Codes) -> Diagnosis:
         refused = refuted(self.held_out, self.backtest)
@@ -203,7 +204,7 @@ class Prediction(Result):
 
     def _described(self) -> dict[str, Any]:
         support, learner = self.support, self.learner
-        sizes = [len(factor.values) for factor in support.space.factors]
+        sizes = [factor.kind.effects for factor in support.space.factors]
         return {
             "verdict": self.verdict,
             "grade": self.grade,
@@ -217,7 +218,7 @@ class Prediction(Result):
             "read_target": stored.describe(support)["target"],
             "factors": [
                 {"name": f.name, "values": size, "seen": int((counts > 0).sum()), "declared": f.declared}
-                for f, size, counts in zip(support.space.factors, sizes, support.value_counts, strict=True)
+                for f, size, counts in zip(support.space.factors, sizes, support.effect_counts, strict=True)
             ],
             "salience": prediction_record.describe_salience(self.salience, support.space.names),
             "loss": learner.loss,
@@ -245,8 +246,7 @@ class Prediction(Result):
     def _tables(self) -> dict[str, pa.Table]:
         found = stored.tables(self.support) | {"table": self.table}
         if self.truth is not None:
-            codes = {f"code{k}": column for k, column in enumerate(self.truth.codes.T)}
-            found["truth"] = pa.table(codes | {"value": self.truth.values, "count": self.truth.counts})
+            found["truth"] = prediction_record.truth_table(self.truth, self.support.space)
         if self.examples is not None:
             found["examples"] = examples_stored.combinations(self.examples)
             found["by_combination"] = examples_stored.by_combination(self.examples, self.support.space)

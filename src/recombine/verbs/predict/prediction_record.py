@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from recombine.base.decoding import Unbounded, Unknown, revive
 from recombine.base.records import Record, plain
+from recombine.data.space import Space
 from recombine.verbs.predict.answers import Truth
 from recombine.verbs.predict.backtest import Backtest
 from recombine.verbs.predict.ensemble_members import Panel, named
@@ -139,12 +141,23 @@ def revive_backtest(saved: dict[str, Any] | None) -> Backtest | None:
     return revived
 
 
-def revive_truth(record: Record) -> Truth | None:
+def truth_table(truth: Truth, space: Space) -> pa.Table:
+    """The true answers as a record keeps them; sets as lists, since one that was never read has no code that stays."""
+    columns = {
+        f"code{k}": codes if factor.sets is None else factor.column(codes)
+        for k, (factor, codes) in enumerate(zip(space.factors, truth.codes.T, strict=True))
+    }
+    return pa.table(columns | {"value": truth.values, "count": truth.counts})
+
+
+def revive_truth(record: Record, space: Space) -> Truth | None:
     """The true answers as they were."""
     if "truth" not in record.tables:
         return None
     table = record.tables["truth"]
-    codes = np.stack([table[f"code{k}"].to_numpy() for k in range(len(record.data["factors"]))], axis=1)
-    source = record.data["truth"]["source"]
-    sizes = tuple(factor["values"] for factor in record.data["factors"])
-    return Truth(source, sizes, codes.astype(np.int32), table["value"].to_numpy(), table["count"].to_numpy())
+    columns = [
+        table[f"code{k}"].to_numpy() if factor.sets is None else factor.codes(table[f"code{k}"].to_pylist())
+        for k, factor in enumerate(space.factors)
+    ]
+    codes = np.stack(columns, axis=1).astype(np.int32)
+    return Truth(record.data["truth"]["source"], codes, table["value"].to_numpy(), table["count"].to_numpy())

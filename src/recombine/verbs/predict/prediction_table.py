@@ -17,6 +17,8 @@ from recombine.data.space import Space, arrow_column, rows_of
 from recombine.data.support import Support
 from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers
+from recombine.numerics.rows import Rows, ends
+from recombine.verbs.audit.combination_status import parts_seen
 from recombine.verbs.predict.answers import class_names
 from recombine.verbs.predict.diagnosis import VERDICTS, Diagnosis
 from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
@@ -92,6 +94,9 @@ def _classes(classes: tuple[Any, ...], places: Ints) -> pa.Array:
 def _parts_seen(diagnosis: Diagnosis) -> dict[str, Any]:
     """How many of a combination's conjunctions were seen, of every size, itself included."""
     learner = diagnosis.learner
+    if learner.support.space.set_factors:
+        parts = parts_seen(learner.support, diagnosis.codes)
+        return {"parts_seen": parts.seen + parts.pairs_seen, "parts": parts.number + parts.pairs}
     wide = learner.orders is not None  # then single values and pairs alone
     masks = masks_of(learner.salience.factors) if wide else range(1, len(learner.salience.weights))
     seen = np.zeros(len(diagnosis.codes), dtype=np.int64)
@@ -110,13 +115,24 @@ def _contributions(diagnosis: Diagnosis) -> dict[str, Any]:
     rows = np.arange(len(diagnosis.codes))
     found: dict[str, Any] = {"from the constant": learner.fitted.constant[question]}
     if isinstance(learner.fitted, DualWeights):
-        for order, each in enumerate(learner.fitted.by_order(diagnosis.codes), start=1):
-            found[f"from {_ORDERS.get(order, f'conjunctions of {order} factors')}"] = each[rows, question]
+        words = _order_words(learner)
+        for word, each in zip(words, learner.fitted.by_order(diagnosis.codes), strict=True):
+            found[f"from {word}"] = each[rows, question]
         return found
     for mask in range(1, len(learner.salience.weights)):
         part: Numbers = learner.fitted.contribution(mask, diagnosis.codes)[rows, question]
         found["from " + " × ".join(names[k] for k in members(mask))] = pa.array(part, from_pandas=True)
     return found
+
+
+def _order_words(learner: FittedLearner) -> list[str]:
+    """What the conjunctions of each order are called; of sets the last is the combination itself, however large."""
+    orders = range(1, learner.salience.factors + 1)
+    unit = learner.support.space.effect_unit
+    if unit == "value":
+        return [_ORDERS.get(order, f"conjunctions of {order} factors") for order in orders]
+    named = {1: "single elements" if unit == "element" else "single values and elements", 2: "pairs"}
+    return [*(named.get(order, f"conjunctions of {order}") for order in orders[:-1]), "the combination itself"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,23 +156,16 @@ class CombinationGrid:
 
     def describe(self, learner: FittedLearner) -> dict[str, Any]:
         """What the page says of the cube."""
-        space, own = learner.support.space, learner.answers
-        names = class_names(own.classes)
-        scores = [own.name] if own.kind == "number" else names[1:] if own.questions == 1 else names
-        return {
-            "factors": [
-                {
-                    "name": factor.name,
-                    "values": [factor.labels[v] for v in chosen],
-                    "total": len(factor.values),
-                    "codes": chosen.tolist(),
-                }
-                for factor, chosen in zip(space.factors, self.values, strict=True)
-            ],
-            "sets": [list(members(mask)) for mask in self.masks],
-            "constant": learner.fitted.constant.tolist(),
-            "classes": scores,
-        }
+        factors = [
+            {
+                "name": factor.name,
+                "values": [factor.labels[v] for v in chosen],
+                "total": len(factor.values),
+                "codes": chosen.tolist(),
+            }
+            for factor, chosen in zip(learner.support.space.factors, self.values, strict=True)
+        ]
+        return _described(learner, factors, [list(members(mask)) for mask in self.masks])
 
     @property
     def masks(self) -> Sequence[int]:
@@ -197,6 +206,84 @@ class CombinationGrid:
         """The sub-cube of some of the factors; the others stand at their first value, which nobody looks at."""
         chosen = [v if mask >> k & 1 else v[:1] for k, v in enumerate(self.values)]
         return product(tuple(chosen))
+
+
+@dataclass(frozen=True, eq=False)
+class ElementGrid(CombinationGrid):
+    """The same where values are sets: elements × elements, so that a cell is a pair, or one alone on the diagonal.
+
+    `values` are those of each side; a set factor has two sides. What a prediction is made of is told by order in the
+    table, and here as a whole: an element that stands on both sides would be told twice.
+    """
+
+    names: tuple[str, ...] = ()
+    labels: tuple[tuple[str, ...], ...] = ()
+    totals: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, support: Support, *, questions: int, most: int = _MOST_CELLS) -> "ElementGrid":
+        """The commonest elements, as many as a page can hold."""
+        sides = [k for k, factor in enumerate(support.space.factors) for _ in range(1 if factor.sets is None else 2)]
+        sizes = tuple(support.space.factors[k].kind.effects for k in sides)
+        lengths = _lengths(sizes, questions, most)
+        shown = {k: min(length for j, length in zip(sides, lengths, strict=True) if j == k) for k in sides}
+        values = tuple(np.argsort(-support.effect_counts[k], kind="stable")[: shown[k]] for k in sides)
+        factors = support.space.factors
+        return cls(
+            values,
+            _cells_of(support.space, sides, product(values)),
+            tuple(factors[k].name for k in sides),
+            tuple(tuple(factors[k].effect_labels[v] for v in mine) for k, mine in zip(sides, values, strict=True)),
+            sizes,
+        )
+
+    def plane(self, most: int = 60) -> "CombinationGrid":
+        """What a notebook draws: the first two sides, the others at their commonest value."""
+        shape = tuple(map(len, self.values))
+        kept = tuple(range(min(length, most if k < 2 else 1)) for k, length in enumerate(shape))
+        places = np.arange(len(self.codes)).reshape(shape)[np.ix_(*kept)].ravel()
+        return ElementGrid(
+            tuple(mine[: len(some)] for mine, some in zip(self.values, kept, strict=True)),
+            self.codes[places],
+            self.names,
+            tuple(words[: len(some)] for words, some in zip(self.labels, kept, strict=True)),
+            self.totals,
+        )
+
+    def describe(self, learner: FittedLearner) -> dict[str, Any]:
+        """What the page says of it."""
+        factors = [
+            {"name": name, "values": list(labels), "total": total, "codes": mine.tolist()}
+            for name, labels, total, mine in zip(self.names, self.labels, self.totals, self.values, strict=True)
+        ]
+        return _described(learner, factors, [list(range(len(self.values)))])
+
+    def parts(self, learner: FittedLearner) -> pa.Table:
+        """What a whole combination adds to the constant, for each score."""
+        added = drawn(learner.fitted.scores(self.codes) - learner.fitted.constant)
+        scores = np.repeat(np.arange(added.shape[1], dtype=np.int16), len(added))
+        return pa.table({"set": np.zeros(added.size, dtype=np.int32), "score": scores, "value": added.T.ravel()})
+
+
+def _cells_of(space: Space, sides: Sequence[int], cells: Codes) -> Codes:
+    """The combination of each cell: of a set factor the set of what stands on its two sides."""
+    columns = []
+    for k, factor in enumerate(space.factors):
+        mine = np.sort(cells[:, [place for place, side in enumerate(sides) if side == k]].astype(np.int64), axis=1)
+        if factor.sets is None:
+            columns.append(mine[:, 0].astype(np.int32))
+            continue
+        kept = np.column_stack([np.ones(len(mine), dtype=bool), mine[:, 1] != mine[:, 0]])
+        columns.append(factor.sets.codes_of(Rows(ends(kept.sum(axis=1)), mine[kept], factor.sets.effects)))
+    return np.asfortranarray(np.stack(columns, axis=1))
+
+
+def _described(learner: FittedLearner, factors: list[dict[str, Any]], sets: list[list[int]]) -> dict[str, Any]:
+    """The sides of a grid, and whose contributions stand beside its cells."""
+    own = learner.answers
+    names = class_names(own.classes)
+    scores = [own.name] if own.kind == "number" else names[1:] if own.questions == 1 else names
+    return {"factors": factors, "sets": sets, "constant": learner.fitted.constant.tolist(), "classes": scores}
 
 
 def drawn(numbers: Numbers) -> npt.NDArray[np.float32]:

@@ -9,9 +9,11 @@ import numpy as np
 from recombine.base.errors import TableError
 from recombine.data.space import text
 from recombine.data.support import Support
-from recombine.numerics.additive_fit import held_out
+from recombine.numerics.effects import IncidenceDesign
 from recombine.numerics.groups import Codes, Numbers
+from recombine.numerics.incidence_fit import fitted_effects, nearest_answers
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, MEAN, SimpleRules, filled
+from recombine.verbs.audit.additivity import leave_one_out, simple_answers
 from recombine.verbs.audit.rule_choice import rule_words
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
@@ -73,13 +75,13 @@ def rule_scores(support: Support, answers: Answers, codes: Codes | None = None) 
     middle, constant = _middle(answers), mean_answer(answers, asked)
     added = additive_left_out(support, answers) if codes is None else additive_rule(support, answers, codes)
     found = {ADDITIVE: added}
-    for name, said in _rules(support, answers).by_name(support.space.names, asked, own=own):
+    for name, said in simple_answers(support, _rules(support, answers), asked, own=own):
         found[name] = filled(_untied(answers, middle + said), constant)
     return found | {constant_name(answers): constant}
 
 
 def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:
-    """The mean answer of the seen combinations that agree on the most factors.
+    """The mean answer of the seen combinations that agree on the most factors; of sets, that differ least.
 
     >>> import recombine
     >>> from recombine.verbs.predict.answers import answers
@@ -88,8 +90,13 @@ def nearest_seen(support: Support, answers: Answers, codes: Codes) -> Numbers:
     >>> bool(nearest_seen(seen, answers(seen), np.array([[1, 1]]))[0, 0] < 0)  # its two nearest disagree, most say no
     True
     """
-    said = _untied(answers, _middle(answers) + _rules(support, answers).nearest(codes))
-    return filled(said, mean_answer(answers, codes))
+    rules = _rules(support, answers)
+    near = (
+        nearest_answers(support.space.effects, support.codes, np.asarray(rules.values), codes)
+        if support.space.set_factors
+        else rules.nearest(codes)
+    )
+    return filled(_untied(answers, _middle(answers) + near), mean_answer(answers, codes))
 
 
 def _middle(answers: Answers) -> Numbers:
@@ -112,6 +119,10 @@ def _rules(support: Support, answers: Answers) -> SimpleRules:
 def additive_rule(support: Support, answers: Answers, codes: Codes) -> Numbers:
     """The sum of one number a value that fits the seen answers best; the smallest such numbers where several do."""
     factors = codes.shape[1]
+    if support.space.set_factors:
+        middle, effects = _middle(answers), support.space.effects
+        found, _ = fitted_effects(IncidenceDesign(support.codes, effects), answers.values - middle)
+        return np.asarray(middle + effects.rows(codes).sums(found))
     if factors > MOST_FACTORS:
         raise TableError(
             f"the additive rule over {factors} factors of so many values",
@@ -129,7 +140,7 @@ def additive_rule(support: Support, answers: Answers, codes: Codes) -> Numbers:
 def additive_left_out(support: Support, answers: Answers) -> Numbers:
     """The same for each seen combination, from the others; NaN where the others leave it open."""
     middle = _middle(answers)
-    found = held_out(support.codes, support.space.sizes, answers.values - middle, np.arange(len(support)))
+    found = leave_one_out(support, answers.values - middle, np.arange(len(support)))
     said = np.full(answers.values.shape, np.nan)
     said[found.rows] = found.said + middle
     return said

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from recombine.base.grades import MATERIAL_LOSS, SOUND_FROM, Expected, Grade, at_most, earned
 from recombine.base.words import below_zero, listing, measure, percent, percent_range, points
 from recombine.data.space import text
 from recombine.numerics.groups import Numbers
 from recombine.numerics.simple_rules import CONSTANTS, MAJORITY
 from recombine.verbs.audit.rule_choice import rule_words
-from recombine.verbs.audit.selection_bias import ASSUMPTION, SelectionSign
+from recombine.verbs.audit.selection_bias import ASSUMPTION, ASSUMPTION_OF_SETS, SelectionSign
 from recombine.verbs.audit.structural_zeros import Zeros
 from recombine.verbs.predict.answers import Answers
 from recombine.verbs.predict.backtest import Backtest, Method
@@ -61,6 +63,7 @@ class PredictionFindings:
     weightless: str | None = None  # a sentence about rows that stand for no example
     sampled: bool = False  # whether the listed ones were drawn from more
     zeros: Zeros | None = None  # pairs of values that perhaps cannot occur, and are counted all the same
+    unit: str = "value"  # what has an effect of its own: a value, or an element of a set
 
     @property
     def asked(self) -> int:
@@ -112,18 +115,27 @@ def verdict(found: PredictionFindings) -> str:
     """The answer in a sentence that a person would say."""
     first = _first(found) if found.varies else f"{found.answers.name} never varies, so there is nothing to tell."
     novel = found.counts["novel"]
-    last = f" {_many(novel, 'combination holds', 'combinations hold')} a value never seen." if novel else ""
+    last = f" {_many(novel, 'combination holds', 'combinations hold')} {_one(found)} never seen." if novel else ""
     last += f" {found.zeros.sentence_of('unseen combination')}" if found.zeros is not None else ""
     last += f" {found.selection.warning}" if found.selection is not None and found.forecast is None else ""
     scope = SCOPE if found.symbols or found.forecast is not None else FACTORS_ALONE
     return f"{first}{last} {scope}" if found.asked else f"{first}{last}"
 
 
+def _one(found: PredictionFindings) -> str:
+    """What has an effect of its own, as one of several."""
+    return {"value": "a value", "element": "an element"}.get(found.unit, "a value or an element")
+
+
+def _several(found: PredictionFindings) -> str:
+    return f"{found.unit.replace(' and ', 's and ')}s"
+
+
 def _first(found: PredictionFindings) -> str:
     if not found.listed:
         return "No combination was asked about."
     if not found.asked:
-        return "Every combination of seen values was seen." if found.counts["novel"] else "Every combination was seen."
+        return f"Every combination{f' of seen {_several(found)}' if found.counts['novel'] else ''} was seen."
     if not found.known:
         return f"{_tested(found)} {_if_they_add_up(found)}".strip()
     rest = f" {_tested(found)}" if found.known < found.asked else ""
@@ -328,13 +340,29 @@ def reasons(found: PredictionFindings) -> tuple[str, ...]:
         _slope(found.slope),
         _needed(found.slope),
         _track_record(found.backtest),
-        ASSUMPTION if found.forecast is None and found.selection is None and not found.expected.abstains else "",
+        _assumption(found),
+        _left_out(found),
         _mixed(found),
         _unanswered(found),
         found.weightless,
         _silent_truth(found),
     ]
     return tuple(sentence for sentence in said if sentence)
+
+
+def _assumption(found: PredictionFindings) -> str:
+    if found.forecast is not None or found.selection is not None or found.expected.abstains:
+        return ""
+    return ASSUMPTION if found.unit == "value" else ASSUMPTION_OF_SETS
+
+
+def _left_out(found: PredictionFindings) -> str:
+    """What is not asked where some values are sets."""
+    if found.unit == "value":
+        return ""
+    reach = ", nor whether the true answers are within reach of any sum over seen elements" if found.known else ""
+    drawn = "; unseen sets were drawn equally of each size, so their shares are not those of all sets" * found.sampled
+    return f"Of sets it is not asked how often an element would have to be seen{reach}{drawn}."
 
 
 def _salience(found: PredictionFindings) -> str:
@@ -344,7 +372,7 @@ def _salience(found: PredictionFindings) -> str:
     note = f" Note: {found.salience.note}." if found.salience.note else ""
     return (
         f"The learner ({found.salience.name}, {found.loss} loss) gives {percent(singles)} of its weight to single "
-        f"values and {percent(full)} to the full combination, where answers are memorised.{note}"
+        f"{_several(found)} and {percent(full)} to the full combination, where answers are memorised.{note}"
     )
 
 
@@ -497,8 +525,12 @@ def _towards(diagnosis: Diagnosis, row: int) -> str:
     return f" (to {said(diagnosis.learner.answers, diagnosis.scores[row : row + 1])})"
 
 
-def _values(diagnosis: Diagnosis, row: int, mask: int) -> str:
+def _values(diagnosis: Diagnosis, row: int, mask: int | tuple[int, ...]) -> str:
     space = diagnosis.learner.support.space
+    if isinstance(mask, tuple):  # effects, where some of them are elements
+        owner = np.searchsorted(space.effects.offsets, mask, side="right") - 1
+        named = [(space.factors[k], at - int(space.effects.offsets[k])) for k, at in zip(owner, mask, strict=True)]
+        return " with ".join(f"{factor.name} = {factor.effect_labels[at]}" for factor, at in named)
     return " with ".join(
         f"{space.names[k]} = {space.factors[k].labels[int(diagnosis.codes[row, k])]}" for k in members(mask)
     )

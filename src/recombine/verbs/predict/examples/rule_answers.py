@@ -196,7 +196,7 @@ def rule_answers(prediction: Any) -> RuleAnswers | None:
     places = {text(label): place for place, label in enumerate(own.classes)}
     values = np.array(said if own.kind == "number" else [places[text(label)] for label in said], dtype=np.float64)
     codes = read_combinations(space, unseen.select(list(space.names)))
-    truth = Truth("a learner over the factors alone", space.sizes, codes, values, np.ones(len(values)))
+    truth = Truth("a learner over the factors alone", codes, values, np.ones(len(values)))
     held = prediction.held_out or Expected(score_of(own))
     record = _easier_record(held, prediction.backtest) if held.abstains else held
     found = RuleAnswers(truth, record, only_if=held.abstains)

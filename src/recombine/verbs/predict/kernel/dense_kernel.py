@@ -4,9 +4,12 @@ Where a set's weight depends on its size alone, as in every network of `networks
 counts: K + 1 numbers stand for 2^K sets, and 20 factors cost no more than 20 comparisons. Otherwise it is looked up by
 which factors match.
 
-Where a factor's value is a set, what matches are its elements: two sets of three that share two match in two. A sum over
-the conjunctions that two combinations share is then Σ_k w_k C(m, k) with m the values and elements in common, which is
-the inner product of their conjunctions, each as often as it weighs (`Similarity.effects`).
+Where a factor's value is a set, what matches are its elements: two sets of three that share two match in two. The
+weight of all conjunctions that two combinations share is then Σ_k w_k C(m, k), with m the values and elements that they
+have in common: the inner product of their conjunctions, each counted by its weight (`Similarity.effects`). On top of
+these a combination has a conjunction of its own, the full one, which is shared with no other: a pair may be a part of a
+triple, but what was memorised of the pair is not (`DualWeights.memorised`). Where all sets are of the largest size, it
+is the last term of the sum.
 
 Matches are counted a few rows at a time, in small whole numbers that stay close to the processor: for 5,000
 combinations of 8 factors that takes half as long as the product of their one-hot codes.

@@ -301,6 +301,35 @@ class Salience:
                 f"{measure(self.weights[lightest])}), or set the negative ones to 0 with `clipped()`",
             )
 
+    def check_signs(self) -> None:
+        """Refuse weights that may make no kernel of sets: a sum of squares, each as often as it weighs, needs no other.
+
+        >>> Salience.by_order([0, 0.3, 0.4]).check_signs()
+        """
+        least = min(distinct(self.weights))
+        if least < 0:
+            raise SettingError(
+                f"a salience with the weight {measure(least)}",
+                why="a kernel must be positive semidefinite, and over sets no weight may be negative for that",
+                instead="give weights that are 0 or more, or set the negative ones to 0 with `clipped()`",
+            )
+
+    def over_sets(self) -> "Salience":
+        """The same where what matches is elements: they have no names that stay, so only their number can weigh.
+
+        >>> Salience.by_order([0, 0.3, 0.4]).over_sets().weights
+        WeightsBySize(orders=(0.0, 0.3, 0.4))
+        """
+        if isinstance(self.weights, WeightsBySize):
+            return self
+        if not self.exchangeable:
+            raise SettingError(
+                f"the salience {self.name!r} weighs some sets of factors more than others of their size",
+                why="where a value is a set only the number of elements and values that two combinations share counts",
+                instead="give a network such as 'relu:2', or weights by order: 'order:0,0.3,0.4'",
+            )
+        return replace(self, weights=WeightsBySize(self.order_weights))
+
     def clipped(self) -> "Salience":
         """The same with the negative weights set to 0; then it is a kernel on any grid."""
         kept = tuple(max(weight, 0.0) for weight in distinct(self.weights))

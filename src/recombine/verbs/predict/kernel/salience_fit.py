@@ -53,7 +53,7 @@ from recombine.verbs.predict.kernel.likelihood import (
     WeightComponent,
     fit,
 )
-from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
+from recombine.verbs.predict.kernel.order_weights import MOST_BY_SIZE, MOST_FACTORS
 from recombine.verbs.predict.kernel.salience import Salience, members
 
 MOST = 1_200
@@ -293,6 +293,8 @@ def _subgrid(codes: Codes, sizes: tuple[int, ...], most: int, rng: np.random.Gen
 def resolve(salience: Salience | str, support: Support, *, seed: int = 0) -> Salience:
     """A salience as it was given, or made from its name: a network and its depth, orders, or fitted to the data."""
     names = support.space.names
+    if support.space.set_factors:
+        return _over_sets(salience, support)
     found = _from_text(salience, support, seed) if isinstance(salience, str) else salience
     if not isinstance(found, Salience):
         raise SettingError(
@@ -307,6 +309,32 @@ def resolve(salience: Salience | str, support: Support, *, seed: int = 0) -> Sal
             instead="give one weight for each order from 0 to the number of factors",
         )
     return found
+
+
+def _over_sets(salience: Salience | str, support: Support) -> Salience:
+    """A salience where some values are sets: weights by how many elements and values two combinations share."""
+    parts = support.space.parts
+    if parts > MOST_BY_SIZE:
+        raise TableError(
+            f"a prediction over combinations of up to {parts} elements and values",
+            why=f"conjunctions of up to {MOST_BY_SIZE} of them are weighed",
+            instead="leave out rows with larger sets (`where`), or elements that hardly occur",
+        )
+    if isinstance(salience, str) and (salience == "fit" or salience.endswith((".parquet", ".pq"))):
+        raise SettingError(
+            f"salience={salience!r} over sets",
+            why="weights are estimated for sets of factors, and not yet for elements",
+            instead="give a network such as 'relu:2', or weights by order: 'order:0,0.3,0.4'",
+        )
+    names = [f"part {k + 1}" for k in range(parts)]
+    found = Salience.parse(salience, names=names) if isinstance(salience, str) else salience
+    if not isinstance(found, Salience) or found.factors != parts:
+        raise SettingError(
+            f"salience={salience!r}" if not isinstance(found, Salience) else f"a salience of {found.factors} factors",
+            why=f"combinations have up to {parts} elements and values here",
+            instead=f"give a network such as 'relu:2', or {parts + 1} weights by order, the constant first",
+        )
+    return found.over_sets()
 
 
 def _from_text(name: str, support: Support, seed: int) -> Salience:

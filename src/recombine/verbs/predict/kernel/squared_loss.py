@@ -289,8 +289,8 @@ class DualWeights:
         return masks_of(len(self.orders) - 1)
 
     def of_parts(self, combination: Codes) -> list[tuple[Numbers, tuple[int, ...]]]:
-        """What each value, each element and each pair of them adds to one combination (m,), by their effects; pairs that
-        were never seen together are left out.
+        """What each value and element of one combination and each pair of them adds to its scores (m,), and which
+        effects they are; what was never seen adds nothing and is left out.
         """
         effects = self.support.space.effects
         held = effects.rows(combination[None]).columns
