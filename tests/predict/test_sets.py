@@ -183,7 +183,7 @@ HOW = {"sets": {"genes": "given:+"}, "target": "y"}
 
 def test_a_forecast_of_sets_is_tested_told_and_saved(tmp_path) -> None:
     table = screen()
-    rest = [one for one in combinations(range(10), 2)][::-1][30:]
+    rest = list(combinations(range(10), 2))[::-1][30:]
     truth = {"given": [f"G{a}+G{b}" for a, b in rest], "y": [0.5] * len(rest)}
     found = recombine.predict(table, **HOW)
     assert found.expected.value > 0.9

@@ -7,6 +7,7 @@ import pytest
 
 import recombine
 from recombine.base.errors import RecombineError
+from recombine.numerics.rows import Rows
 from recombine.verbs.predict.answers import answers
 from recombine.verbs.rehearse.holdouts import Seen, choose_rounds, sparable
 
@@ -139,13 +140,14 @@ def test_spared_is_what_brute_force_spares() -> None:
     rng = np.random.default_rng(1)
     for _ in range(20):
         codes = np.unique(rng.integers(0, 4, size=(9, 2)), axis=0)
+        rows = Rows.equal(codes + np.array([0, 4]), 8)
         order = rng.permutation(len(codes))
         taken: list[int] = []
         for place in order:
             rest = [codes[k] for k in range(len(codes)) if k not in (*taken, place)]
             if all(any(other[k] == codes[place][k] for other in rest) for k in range(2)):
                 taken.append(int(place))
-        assert sparable(codes, (4, 4), order, len(codes)).tolist() == taken
+        assert sparable(rows, order, len(codes)).tolist() == taken
 
 
 def test_a_support_will_do_for_a_learner_by_name_and_seeds_repeat() -> None:

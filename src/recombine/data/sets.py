@@ -190,6 +190,17 @@ class Sets(Sequence[tuple[Any, ...]]):
         drawn = np.concatenate(parts)
         return drawn[rng.permutation(len(drawn))[:number]]
 
+    def exchanged(self, codes: Codes, new: Ints) -> Codes:
+        """Sets with each element exchanged for a new one; -1 for one that was not read.
+
+        >>> sets = Sets(("a", "b", "c"), Rows.listed([[0], [0, 1], [1, 2]], width=3), largest=2)
+        >>> sets.exchanged(np.array([0, 1]), np.array([2, 1, 0])).tolist()
+        [-1, 2]
+        """
+        rows = self.rows(codes)
+        moved, _ = sorted_sets(rows.owners, new[rows.columns], len(rows), max(rows.width, 1))
+        return self._index.find(moved).astype(np.int32)
+
     def _draw_size(self, size: int, number: int, among: Ints, rng: np.random.Generator) -> Codes:
         if size == 0:
             return np.repeat(self.codes_of(Rows.listed([[]], len(self.elements))), number)

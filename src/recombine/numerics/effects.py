@@ -57,6 +57,9 @@ class Kind(Protocol):
     def changes(self, codes: Any, control: int) -> tuple[Ints, Codes]:
         """What tells each value from a control, change by change: whose it is, and the value with it alone."""
 
+    def exchanged(self, codes: Codes, new: Ints) -> Codes:
+        """Values with each effect exchanged for a new one; -1 for what was not read."""
+
 
 @dataclass(frozen=True)
 class Single:
@@ -108,6 +111,10 @@ class Single:
         """
         owners = np.flatnonzero(np.asarray(codes) != control)
         return owners, np.asarray(codes)[owners]
+
+    def exchanged(self, codes: Codes, new: Ints) -> Codes:
+        """The new values."""
+        return new[codes].astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ _NAMES = {
     "most": "combinations with its commonest value (doublings)",
     "near": "combinations that differ in one factor (doublings)",
     "strange": "pairs of values never seen together (doublings)",
+    "others": "an element seen with others only",
     "conflict": "distance between what single values suggest",
     "best": "right answer suggested by the best single value",
     "worst": "right answer suggested by the worst single value",
@@ -34,6 +35,7 @@ _TITLES = {
     "most": "commonest value",
     "near": "near ones",
     "strange": "strange pairs",
+    "others": "with others only",
     "best": "best value",
     "worst": "worst value",
 }

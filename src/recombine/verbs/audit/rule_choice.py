@@ -102,6 +102,8 @@ def chosen_rule(support: Support, *, seed: int = 0) -> str | None:
     target = support.target
     if target is None or len(support) > _MOST_SEEN or why_untestable(target, len(support)) is not None:
         return None
+    if support.space.set_factors:  # these are rules of one-hot values
+        return None
     answers = seen_answers(target, len(support))
     known, every = support.subset(answers.rows), np.arange(len(answers.rows))
     if not _can_choose(known, answers, every) or not dense(known.space.sizes):

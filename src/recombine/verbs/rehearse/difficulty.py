@@ -8,12 +8,14 @@ described by the same numbers, each given what the learner would be trained on:
 - *fewest*, *most*: the combinations left that share its rarest and its commonest value, in doublings;
 - *near*, *strange*: from three factors on, the combinations left that differ from it in one factor, in doublings; and
   the pairs of its values that were never seen together, counted alike;
+- *others*, of sets: whether one of its elements is left with other elements only, and never alone;
 - *conflict*: how far apart the answers are that two of its values suggest, each taken alone, at most. A shortcut lives
   where all of them suggest the same, and fails where they do not;
 - *best*, *worst*, where the true answers are known: how far the factor that suggests the right answer most, and the
   one that does least, are right.
 
-Each number has a unit: what apart makes two combinations somewhat unlike, on a scale that depends on no data.
+Where a factor's value is a set, each of its elements is what a value is elsewhere. Each number has a unit: what apart
+makes two combinations somewhat unlike, on a scale that depends on no data.
 """
 
 from collections.abc import Mapping
@@ -25,12 +27,14 @@ import numpy.typing as npt
 
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.verbs.audit.combination_status import parts_seen
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.leverage import Leverage
+from recombine.verbs.audit.set_coverage import ALONE, element_rungs
 from recombine.verbs.predict.answers import Answers
 
 OPEN, DOUBT, FEWEST, MOST = "open", "doubt", "fewest", "most"
-NEAR, STRANGE, CONFLICT = "near", "strange", "conflict"
+NEAR, STRANGE, CONFLICT, OTHERS = "near", "strange", "conflict", "others"
 BEST, WORST = "best", "worst"
 UNITS: Mapping[str, float] = {
     OPEN: 0.25,
@@ -39,6 +43,7 @@ UNITS: Mapping[str, float] = {
     MOST: 1.0,
     NEAR: 1.0,
     STRANGE: 0.5,
+    OTHERS: 0.5,
     CONFLICT: 0.2,
     BEST: 0.25,
     WORST: 0.25,
@@ -89,16 +94,19 @@ def difficulty(known: Support, answers: Answers, codes: Codes, truth: Numbers | 
     leverage = Leverage(known, fixed).of(codes)
     open_ = ~fixed.determined(codes)
     doubt = np.where(np.isfinite(leverage), leverage / (1 + leverage), 1.0)
-    shared = _sharing(known, codes)
+    parts = _parts(known, codes)
+    shared = known.space.effects.rows(known.codes).counts()[parts]
     found = {
         OPEN: open_.astype(np.float64),
         DOUBT: doubt,
         FEWEST: np.log2(1 + shared.min(axis=1)),
         MOST: np.log2(1 + shared.max(axis=1)),
     }
-    if codes.shape[1] > 2:
+    if known.space.parts > 2:
         found[NEAR] = np.log2(1 + _near(known, codes))
         found[STRANGE] = np.log2(1 + _strange(known, codes))
+    if known.space.set_factors:
+        found[OTHERS] = np.array([rung != ALONE for rung in element_rungs(known, codes)], dtype=np.float64)
     suggested = suggestions(known, answers, codes)
     found[CONFLICT] = _conflict(suggested, answers)
     if truth is not None:
@@ -107,14 +115,22 @@ def difficulty(known: Support, answers: Answers, codes: Codes, truth: Numbers | 
     return Difficulty(tuple(found), np.stack(list(found.values()), axis=1))
 
 
-def _sharing(known: Support, codes: Codes) -> Ints:
-    """(c, k) How many of the known combinations share each value."""
-    counted = [np.bincount(known.codes[:, k], minlength=size) for k, size in enumerate(known.space.sizes)]
-    return np.stack([count[codes[:, k]] for k, count in enumerate(counted)], axis=1)
+def _parts(known: Support, codes: Codes) -> Ints:
+    """(c, p) The effects of each combination: its values, and the elements of its sets. One that has fewer than others
+    has its first one again, which changes no largest and no smallest number; the empty set has the constant.
+    """
+    effects = known.space.effects
+    rows = effects.rows(codes)
+    lengths = rows.lengths - int(effects.constant)  # which stands last
+    place = np.arange(max(int(lengths.max(initial=1)), 1))
+    return np.asarray(rows.columns[rows.starts[:-1, None] + np.where(place < lengths[:, None], place, 0)])
 
 
 def _near(known: Support, codes: Codes) -> Ints:
-    """(c,) How many of the known combinations differ in one factor, the combination itself not among them."""
+    """(c,) How many of the known combinations differ in one factor, or one element, itself not among them."""
+    if known.space.set_factors:
+        apart = known.space.effects.distances(codes, known.codes)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *((one == 1).sum(axis=1) for _, one in apart)])
     factors = range(codes.shape[1])
     total = np.zeros(len(codes), dtype=np.int64)
     itself = known.groups(factors).lookup(codes) >= 0
@@ -127,6 +143,9 @@ def _near(known: Support, codes: Codes) -> Ints:
 
 def _strange(known: Support, codes: Codes) -> Ints:
     """(c,) How many pairs of its values none of the known combinations holds."""
+    if known.space.set_factors:
+        held = parts_seen(known, codes)
+        return held.pairs - held.pairs_seen
     total = np.zeros(len(codes), dtype=np.int64)
     for pair in combinations(range(codes.shape[1]), 2):
         total += known.groups(pair).lookup(codes) < 0
@@ -134,17 +153,14 @@ def _strange(known: Support, codes: Codes) -> Ints:
 
 
 def suggestions(known: Support, answers: Answers, codes: Codes) -> Numbers:
-    """(factors, c, m) What each value alone suggests: the share of each class, or the mean in standard deviations."""
+    """(parts, c, m) What each value or element alone suggests: the share of each class, or the mean in standard
+    deviations.
+    """
     shares = _as_shares(answers)
-    usual = shares.mean(axis=0)
-    found = np.empty((codes.shape[1], len(codes), shares.shape[1]))
-    for k, size in enumerate(known.space.sizes):
-        held = known.codes[:, k]
-        count = np.bincount(held, minlength=size).astype(np.float64)
-        sums = np.stack([np.bincount(held, column, minlength=size) for column in shares.T], axis=1)
-        means = np.where(count[:, None] > 0, sums / np.maximum(count, 1)[:, None], usual)
-        found[k] = means[codes[:, k]]
-    return found
+    held = known.space.effects.rows(known.codes)
+    count = held.counts().astype(np.float64)
+    means = np.where(count[:, None] > 0, held.back(shares) / np.maximum(count, 1)[:, None], shares.mean(axis=0))
+    return np.asarray(means[_parts(known, codes).T])
 
 
 def _as_shares(answers: Answers) -> Numbers:

@@ -1,11 +1,11 @@
 """Which seen combinations to hold out, so that what is left stands to them as the data stand to the unseen ones.
 
 Candidates are drawn in three ways, each in several sizes: at random; as the pattern of the unseen ones, with the values
-of every factor exchanged at random (where a corner is missing, another corner is held out); and the more often, the
-more a combination looks like an unseen one already. No candidate takes the last combination of a value: unseen ones
-hold seen values only. Each round takes the candidate with which all rounds together are most like the unseen ones
-(`matching.distance`), a few more combinations being worth a little of that. Where no combination can be spared, there
-are no rounds.
+of every factor exchanged at random, or the elements of its sets (where a corner is missing, another corner is held
+out); and the more often, the more a combination looks like an unseen one already. No candidate takes the last
+combination of a value or element: unseen ones hold seen ones only. Each round takes the candidate with which all rounds
+together are most like the unseen ones (`matching.distance`), a few more combinations being worth a little of that.
+Where no combination can be spared, there are no rounds.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +16,7 @@ import numpy as np
 from recombine.base.seeds import derived
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.rows import Rows
 from recombine.verbs.predict.answers import Answers, answers
 from recombine.verbs.rehearse.difficulty import Difficulty, difficulty
 from recombine.verbs.rehearse.holdout_matching import distance, squared_distances
@@ -67,21 +68,20 @@ class Seen:
         return difficulty(known, answers(known, one_class=True), self.support.codes[held], told)
 
 
-def sparable(codes: Codes, sizes: tuple[int, ...], order: Ints, most: int) -> Ints:
-    """The first so many, in this order, that can be taken together without taking the last of any value.
+def sparable(rows: Rows, order: Ints, most: int) -> Ints:
+    """The first so many, in this order, that can be taken together without taking the last of any value or element.
 
-    >>> cross = np.array([[0, 0], [0, 1], [1, 0]])
-    >>> sparable(cross, (2, 2), np.arange(3), 3).tolist(), sparable(cross, (2, 2), np.array([1]), 1).tolist()
+    >>> cross = Rows.listed([[0, 2], [0, 3], [1, 2]], width=4)
+    >>> sparable(cross, np.arange(3), 3).tolist(), sparable(cross, np.array([1]), 1).tolist()
     ([0], [])
     """
-    left = [np.bincount(codes[:, k], minlength=size) for k, size in enumerate(sizes)]
+    left = rows.counts()
     taken: list[int] = []
     for place in order:
-        row = codes[place]
-        if len(taken) < most and all(count[value] > 1 for count, value in zip(left, row, strict=True)):
+        held = rows.columns[rows.starts[place] : rows.starts[place + 1]]
+        if len(taken) < most and (left[held] > 1).all():
             taken.append(int(place))
-            for count, value in zip(left, row, strict=True):
-                count[value] -= 1
+            left[held] -= 1
     return np.array(taken, dtype=np.int64)
 
 
@@ -113,11 +113,12 @@ def _candidates(
     count = len(seen.support)
     shares = _SHARES if count <= _MANY else (_USUAL_SHARE,)
     likeness = _likeness(seen, goal, names)
+    rows = seen.support.space.effects.rows(seen.support.codes)
     for share in shares:
         most = min(MOST_HELD_OUT, max(1, round(share * count)))
         for _ in range(_DRAWS if count <= _MANY else 1):
             for way, order in _orders(seen, unseen, likeness, rng):
-                held = sparable(seen.support.codes, seen.support.space.sizes, order, most)
+                held = sparable(rows, order, most)
                 made = _round(seen, held, way)
                 if made is not None:
                     yield made
@@ -128,10 +129,9 @@ def _orders(seen: Seen, unseen: Codes, likeness: Numbers, rng: np.random.Generat
     count = len(seen.support)
     yield "at random", rng.permutation(count)
     yield "like the unseen ones", np.argsort(-(likeness + rng.gumbel(size=count)))
-    sizes = seen.support.space.sizes
-    exchanged = [rng.permutation(size) for size in sizes]
-    moved = np.stack([new[unseen[:, k]] for k, new in enumerate(exchanged)], axis=1).astype(np.int32)
-    place = seen.support.groups(range(len(sizes))).lookup(moved)
+    kinds = [factor.kind for factor in seen.support.space.factors]
+    moved = [kind.exchanged(unseen[:, k], rng.permutation(kind.effects)) for k, kind in enumerate(kinds)]
+    place = seen.support.groups(range(len(kinds))).lookup(np.stack(moved, axis=1))
     yield "in the pattern of the unseen ones", rng.permutation(place[place >= 0])
 
 

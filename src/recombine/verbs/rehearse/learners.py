@@ -300,8 +300,8 @@ def _known(name: str) -> str:
 class KernelLearner:
     """A kernel learner over combinations: a network and its depth, as in `recombine.predict(salience=…)`.
 
-    The hard margin for labels (what cross-entropy tends to), the squared loss for numbers and where the rows of one
-    combination disagree.
+    The hard margin for labels (what cross-entropy tends to); the squared loss for numbers, over sets, and where rows of
+    one combination disagree.
     """
 
     salience: str
@@ -317,7 +317,7 @@ class KernelLearner:
         """Solve in closed form."""
         own = train.own
         weights = resolve(self.salience, train.support, seed=seed)
-        exact = own.kind == "label" and not own.mixed
+        exact = own.kind == "label" and not own.mixed and not train.support.space.set_factors
         taught = learn(train.support, own, weights, loss="margin" if exact else "squared", ridge=0.0, seed=seed)
         return decide(own, taught.fitted.scores(_codes(test)))
 

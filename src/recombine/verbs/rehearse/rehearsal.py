@@ -26,9 +26,10 @@ from recombine.data.table_query import ReadOptions, TableOptions, TargetKind, re
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.predictive_intervals import Score
 from recombine.numerics.resampling import EvidencePieces, IntervalSettings
+from recombine.verbs.audit.additivity import unit_of
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule
-from recombine.verbs.audit.selection_bias import ASSUMPTION, selection_sign
+from recombine.verbs.audit.selection_bias import ASSUMPTION, ASSUMPTION_OF_SETS, selection_sign
 from recombine.verbs.audit.structural_zeros import Zeros, suspect_zeros
 from recombine.verbs.audit.unseen_combinations import unseen_combinations
 from recombine.verbs.predict import simple_rules, track_record
@@ -198,7 +199,8 @@ def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two hav
         return replace(found, verdict=f"{wording.verdict(found)}{never}", reasons=wording.reasons(found))
     # whose right answers are known cannot have been left out for them unnoticed
     sign = selection_sign(examples.support, determinacy(examples.support), seed=seed) if unseen.truth is None else None
-    assumed = (ASSUMPTION,) if unseen.truth is None and sign is None else ()
+    assumption = ASSUMPTION_OF_SETS if support.space.set_factors else ASSUMPTION
+    assumed = (assumption,) if unseen.truth is None and sign is None else ()
     return replace(
         found,
         verdict=f"{wording.verdict(found)}{f' {sign.warning}' if sign else ''}{never}",
@@ -232,16 +234,16 @@ class _UnseenTargets:
 
     @classmethod
     def of(cls, examples: RehearsalExamples, truth: Truth | None, seed: int) -> "_UnseenTargets":
-        support = examples.support
+        support, effects = examples.support, examples.support.space.effects
         if truth is not None and len(truth.codes):
             codes = np.asfortranarray(np.unique(truth.codes.astype(np.int32), axis=0))
-            held = np.stack([support.value_counts[k][codes[:, k]] > 0 for k in range(codes.shape[1])], axis=1)
+            never = np.concatenate([np.zeros(0), *support.effect_counts, np.ones(int(effects.constant))]) == 0
             new = support.groups(range(codes.shape[1])).lookup(codes) < 0
-            codes = codes[new & held.all(axis=1)]
+            codes = codes[new & (effects.rows(codes).sums(never.astype(np.int64)) == 0)]
             if len(codes):
                 drawn = _some(codes, seed)
                 return cls(drawn, truth.on(drawn), len(drawn) < len(codes))
-        values = [np.flatnonzero(count > 0) for count in support.value_counts]
+        values = [np.flatnonzero(count > 0) for count in support.effect_counts]
         zeros, _ = suspect_zeros(support)
         codes, sampled = unseen_combinations(support, values, listed=_LISTED, drawn=_DRAWN, seed=seed)
         drawn = _some(codes, seed)
@@ -291,7 +293,7 @@ def _try(
         few = "none" if not spared else f"only {spared}"
         reason = (
             f"{few} of the {len(support):,} seen combinations can be spared, since most are the only one with one "
-            "of their values"
+            f"of their {unit_of(support).replace(' and ', 's and ')}s"
         )
         return replace(untried, expected=replace(untried.expected, reason=reason))
     trial = _trial(learner, examples, chosen, seed, tell)

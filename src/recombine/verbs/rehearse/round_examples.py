@@ -109,6 +109,12 @@ def examples_of(
     if not rows and inputs is None:
         return RehearsalExamples(whole)
     _refuse_what_has_no_rows(source, reading)
+    if support.space.set_factors:
+        raise SettingError(
+            "a learner that works on rows beside a factor whose value is a set",
+            why="which rows belong to a combination is found by their values, and not yet by sets",
+            instead="take a learner by name, such as 'relu:2' or 'additive', or one that answers combinations",
+        )
     if inputs is not None:
         refuse_unordered(source)
     table = _all_rows(source, reading.get("table"))

@@ -25,6 +25,7 @@ _HIGHER: Mapping[str, str] = {
     difficulty.MOST: "the commonest value of an unseen one is known from more combinations",
     difficulty.NEAR: "the unseen ones have more seen combinations near them",
     difficulty.STRANGE: "the unseen ones hold more pairs of values that were never seen together",
+    difficulty.OTHERS: "more of the unseen ones hold an element that was only seen with others",
     difficulty.CONFLICT: "the values of an unseen one suggest different answers more often",
     difficulty.BEST: "single values suggest the right answer of an unseen one more often",
     difficulty.WORST: "the values of an unseen one mislead less",
@@ -36,6 +37,7 @@ _LOWER: Mapping[str, str] = {
     difficulty.MOST: "the commonest value of an unseen one is known from fewer combinations",
     difficulty.NEAR: "the unseen ones have fewer seen combinations near them",
     difficulty.STRANGE: "the held-out ones hold more pairs of values that what is left never holds together",
+    difficulty.OTHERS: "more of the held-out ones hold an element that is left with others only",
     difficulty.CONFLICT: "the values of an unseen one agree on an answer more often",
     difficulty.BEST: "no single value suggests the right answer of an unseen one as often",
     difficulty.WORST: "some value of an unseen one misleads more",
@@ -85,7 +87,7 @@ def _units(result: "Rehearsal") -> Mapping[str, float]:
 
 def _held_out(result: "Rehearsal") -> int:
     """How many combinations were held out, each counted once however often it was."""
-    return len(result.table.group_by(list(result.factors)).aggregate([]))
+    return len(set(map(str, result.table.select(list(result.factors)).to_pylist())))  # sets are lists there: no keys
 
 
 def called(learner: str) -> str:
