@@ -92,7 +92,7 @@ def test_what_cannot_be_read_as_a_set_is_refused_in_words(given, said) -> None:
 def test_verbs_that_do_not_know_sets_say_so() -> None:
     table = screen()
     support = recombine.read(table, sets={"genes": "genes"}, target="fitness")
-    for verb in (recombine.plan, recombine.split):
+    for verb in (recombine.plan,):
         for ask in (lambda verb=verb: verb(support), lambda verb=verb: verb(table, sets={"genes": "genes"})):
             with pytest.raises(SettingError, match="cannot take a set factor yet"):
                 ask()

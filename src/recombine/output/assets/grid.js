@@ -455,7 +455,11 @@ function at(element, share) { element.style.left = `${share}%`; return element; 
 /* What stands around the grid and changes with the slice and the mode. */
 function showAround(view) {
   const { map, cube } = view, tally = new Array(VERDICTS.length).fill(0), size = map.rows.size * map.columns.size;
-  for (let place = 0; place < size; place++) tally[cube.verdict[map.index(place)]]++;
+  /* Elements of a set against each other: each pair stands on both sides of the diagonal, and counts once. */
+  const { rows, columns } = map, once = rows.factor !== columns.factor;
+  for (let place = 0; place < size; place++) {
+    if (once || rows.names[Math.floor(place / columns.size)] <= columns.names[place % columns.size]) tally[cube.verdict[map.index(place)]]++;
+  }
   for (const line of document.querySelectorAll("#map [data-verdict]")) {
     const count = tally[VERDICTS.indexOf(line.dataset.verdict)];
     const total = Number(line.dataset.total || 0);  // of the whole space, where the headline speaks of it

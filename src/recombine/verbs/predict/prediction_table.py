@@ -31,6 +31,8 @@ _MOST_CELLS = 300_000
 _MOST_PARTS = 2_000_000
 
 
+UNLISTED = len(VERDICTS)
+"""The verdict of a cell that stands for no combination of the space."""
 _ORDERS = {1: "single values", 2: "pairs"}
 
 
@@ -223,7 +225,8 @@ class ElementGrid(CombinationGrid):
     @classmethod
     def of(cls, support: Support, *, questions: int, most: int = _MOST_CELLS) -> "ElementGrid":
         """The commonest elements, as many as a page can hold."""
-        sides = [k for k, factor in enumerate(support.space.factors) for _ in range(1 if factor.sets is None else 2)]
+        ordinary = [k for k in range(len(support.space.factors)) if k not in support.space.set_factors]
+        sides = [*(k for k in support.space.set_factors for _ in range(2)), *ordinary]
         sizes = tuple(support.space.factors[k].kind.effects for k in sides)
         lengths = _lengths(sizes, questions, most)
         shown = {k: min(length for j, length in zip(sides, lengths, strict=True) if j == k) for k in sides}
@@ -257,6 +260,16 @@ class ElementGrid(CombinationGrid):
             for name, labels, total, mine in zip(self.names, self.labels, self.totals, self.values, strict=True)
         ]
         return _described(learner, factors, [list(range(len(self.values)))])
+
+    def cells(self, diagnosis: Diagnosis) -> pa.Table:
+        """A line a cell; sets of a size that the space does not have, as one alone where all are pairs, are not listed."""
+        found = super().cells(diagnosis)
+        listed = np.ones(len(self.codes), dtype=bool)
+        for k, factor in enumerate(diagnosis.learner.support.space.factors):
+            if factor.sets is not None:
+                listed &= np.isin(factor.sets.rows(self.codes[:, k]).lengths, factor.sets.sizes)
+        verdicts = np.where(listed, diagnosis.verdicts, UNLISTED).astype(np.uint8)
+        return found.set_column(0, "verdict", pa.array(verdicts))
 
     def parts(self, learner: FittedLearner) -> pa.Table:
         """What a whole combination adds to the constant, for each score."""

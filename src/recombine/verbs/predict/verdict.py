@@ -392,9 +392,10 @@ def _asked(found: PredictionFindings) -> str:
 def _unread(found: PredictionFindings) -> str:
     if found.symbols or not found.asked:
         return ""
+    inputs = "give the inputs of examples (Examples(inputs=…), --inputs), or " if found.unit == "value" else ""
     return (
-        "For the score of a network, give the inputs of examples (Examples(inputs=…), --inputs), or say that all "
-        "examples of a combination look the same (Examples(symbols=True), --symbols)."
+        f"For the score of a network, {inputs}say that all examples of a combination look the same "
+        "(Examples(symbols=True), --symbols)."
     )
 
 
