@@ -59,8 +59,8 @@ def rule_words(rule: str, *, factors: Sequence[str] = (), commonest: object = No
         NEAREST: "answering like the nearest seen ones",
         ADDITIVE: f"adding up one effect for each {unit}",
         GATED: "letting one factor decide which other one counts",
-        PRODUCT: f"adding up one effect for each value and a product of {two}",
-        TWO_PRODUCTS: f"adding up one effect for each value and two products of {two}",
+        PRODUCT: f"adding up one effect for each {unit} and a product of {two}",
+        TWO_PRODUCTS: f"adding up one effect for each {unit} and two products of {two}",
         SUBSTITUTION: "answering like values that never gave another answer",
     }
     alike = rule.removesuffix(by_rows(""))

@@ -13,7 +13,7 @@ from recombine.base.progress import Progress
 from recombine.data.missing_conjunctions import missing_conjunctions
 from recombine.numerics.groups import Codes, Ints
 from recombine.verbs.audit.block_holdout import MissingClass, blocks_of, missing_classes
-from recombine.verbs.predict.holdout_record import HeldOutAnswers, fold, joined
+from recombine.verbs.predict.holdout_record import HeldOutAnswers, block_out, fold, joined
 from recombine.verbs.predict.kernel.salience import Salience
 from recombine.verbs.predict.learner import FittedLearner
 
@@ -94,10 +94,12 @@ def held_out_classes(
 
 
 def _in_blocks(learner: FittedLearner, salience: Salience | str, missing: MissingClass) -> HeldOutClass | None:
-    """The learner taught without one block after another, as many as there is time for."""
+    """The learner taught without one block after another, as many as there is time for; over sets in closed form."""
     known = learner.support
     blocks = blocks_of(known, missing.factors, share=missing.share, seed=learner.seed)
-    most = min(max(2 * FEWEST_TESTED, round(_MOST_BLOCKS * missing.share)), _MOST_WORK // len(known) ** 3)
+    at_once = bool(known.space.set_factors) and salience != "fit"  # then the kernel is inverted once for all blocks
+    most = max(2 * FEWEST_TESTED, round(_MOST_BLOCKS * missing.share))
+    most = most if at_once else min(most, _MOST_WORK // len(known) ** 3)
     if most < FEWEST_TESTED:
         return None
     if len(blocks) > most:
@@ -107,7 +109,8 @@ def _in_blocks(learner: FittedLearner, salience: Salience | str, missing: Missin
     for block in blocks:
         try:
             rest = np.setdiff1d(np.arange(len(known)), block)
-            found.append(fold(learner, salience, rest, block, rules=False))
+            told = block_out(learner, block) if at_once else None
+            found.append(fold(learner, salience, rest, block, rules=False) if told is None else told)
         except RecombineError:  # what is left is too little for this learner: such a block cannot be spared
             continue
     if not found:

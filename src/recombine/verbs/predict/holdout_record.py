@@ -18,6 +18,8 @@ from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.incidence_fit import LARGEST
 from recombine.numerics.simple_rules import ADDITIVE, filled
+from recombine.verbs.audit.combination_status import rungs
+from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.predict import simple_rules
 from recombine.verbs.predict.answers import answers
 from recombine.verbs.predict.diagnosis import Diagnosis
@@ -109,6 +111,44 @@ def _kernel_left_out(learner: FittedLearner) -> tuple[Ints, Numbers, Numbers] | 
     projected = np.maximum(diagonal - ones[tested] ** 2 / ones.sum(), 1e-300)
     dual = solved - ones[:, None] * (solved.sum(axis=0) / ones.sum())
     return tested, values[tested] - dual[tested] / projected[:, None], 1 / projected
+
+
+def block_out(learner: FittedLearner, block: Ints) -> HeldOutAnswers | None:
+    """A block of combinations as the others would answer it, in closed form; None where its kernel is not inverted.
+
+    With P as above and B the block, the answers that the others give differ from its own by (P_BB)^-1 (P y)_B, and
+    (P_BB)^-1 is their covariance: `one_at_a_time` for several at once, at the price of a column for each of them.
+    """
+    made, own = learner.inverted(most=LARGEST_CLOSED_FORM), learner.answers
+    if made is None or learner.loss != "squared":
+        return None
+    units = np.zeros((len(own), len(block)))
+    units[block, np.arange(len(block))] = 1.0
+    free = learner.salience.free_constant
+    solved = made.solve(np.column_stack([own.values - own.values.mean(axis=0), units, *([np.ones(len(own))] * free)]))
+    if free:  # the projected inverse
+        ones = solved[:, -1:]
+        solved = solved[:, :-1] - ones * (solved[:, :-1].sum(axis=0) / ones.sum())
+    else:
+        solved[:, : own.questions] = made.solve(own.values)
+    apart = np.linalg.inv(solved[block, own.questions :])
+    variance = np.maximum(np.diag(apart), 0.0)
+    counts = own.counts[block]
+    doubt = np.maximum(variance - learner.salience.full - learner.noise / counts, 0.0)
+    codes, left = learner.support.codes[block], learner.support.subset(np.setdiff1d(np.arange(len(own)), block))
+    return HeldOutAnswers(
+        codes=codes,
+        values=own.values[block],
+        labels=own.labels[block],
+        counts=counts,
+        said={
+            KERNEL: own.values[block] - apart @ solved[block, : own.questions],
+            simple_rules.constant_name(own): simple_rules.mean_answer(own, codes),
+        },
+        sd=np.sqrt(learner.scale * (doubt + learner.salience.full) + (own.within or 0.0) / counts),
+        doubt=doubt,
+        rungs=rungs(left, determinacy(left, seed=learner.seed), codes),
+    )
 
 
 def fold(

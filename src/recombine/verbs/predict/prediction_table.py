@@ -262,7 +262,7 @@ class ElementGrid(CombinationGrid):
         return _described(learner, factors, [list(range(len(self.values)))])
 
     def cells(self, diagnosis: Diagnosis) -> pa.Table:
-        """A line a cell; sets of a size that the space does not have, as one alone where all are pairs, are not listed."""
+        """A line a cell; a set of a size that the space does not have is not listed: one alone where all are pairs."""
         found = super().cells(diagnosis)
         listed = np.ones(len(self.codes), dtype=bool)
         for k, factor in enumerate(diagnosis.learner.support.space.factors):

@@ -261,7 +261,7 @@ def _also(found: PredictionFindings) -> str:
     best = max(scores, key=scores.__getitem__)
     if scores[best] < own or best in CONSTANTS:
         return ""
-    return f", {rule_words(best)} {percent(scores[best])}"
+    return f", {rule_words(best, unit=found.unit)} {percent(scores[best])}"
 
 
 def _commonest(answers: Answers) -> str | None:
@@ -281,7 +281,7 @@ def _spoken_of(found: PredictionFindings) -> str:
     if found.refuted:
         lost = found.backtest.loses_to if found.backtest else ()
         worse = [name for name in lost if name not in CONSTANTS]
-        by = f"{rule_words(worse[0])} does better" if worse else _why_not(found.expected)
+        by = f"{rule_words(worse[0], unit=found.unit)} does better" if worse else _why_not(found.expected)
         return f": {by}, so do not rely on it for the {unseen}."
     drawn = f" {found.asked:,} unseen ones that were drawn" if found.sampled else f" {unseen}"
     if found.like == found.asked:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from recombine.base.grades import Expected
 from recombine.base.words import amount, below_zero, listing, percent, percent_range, points
 from recombine.numerics.simple_rules import CONSTANTS
@@ -85,6 +87,12 @@ def _units(result: "Rehearsal") -> Mapping[str, float]:
     return {gap.name: gap.units for gap in result.gaps}
 
 
+def _unit(result: "Rehearsal") -> str:
+    """What has an effect of its own: sets stand as lists in the table."""
+    sets = [pa.types.is_list(result.table.schema.field(name).type) for name in result.factors]
+    return "element" if all(sets) else "value and element" if any(sets) else "value"
+
+
 def _held_out(result: "Rehearsal") -> int:
     """How many combinations were held out, each counted once however often it was."""
     return len(set(map(str, result.table.select(list(result.factors)).to_pylist())))  # sets are lists there: no keys
@@ -125,7 +133,7 @@ def _beside(result: "Rehearsal") -> str:
     if expected.baseline_name in CONSTANTS:
         rule = "Always giving one answer"
         return f"{rule} gets {percent(base)}" if expected.score == "accuracy" else "Always answering the mean gets 0 %"
-    rule = rule_words(expected.baseline_name or "", factors=result.factors)
+    rule = rule_words(expected.baseline_name or "", factors=result.factors, unit=_unit(result))
     return f"{rule[0].upper()}{rule[1:]} is better: {percent(base)}"
 
 
