@@ -25,6 +25,7 @@ PUBLIC = [
     "FitSettings",
     "HoldOutCombinations",
     "HoldOutConjunctions",
+    "HoldOutElements",
     "IntervalSettings",
     "Lint",
     "OrthogonalPlanes",

@@ -36,6 +36,7 @@ from .verbs.split.compound_divergence import compound_divergence as compound_div
 from .verbs.split.conjunction_holdout import HoldOutConjunctions as HoldOutConjunctions
 from .verbs.split.contract import Contract as Contract
 from .verbs.split.divergence_search import CompoundDivergence as CompoundDivergence
+from .verbs.split.element_holdout import HoldOutElements as HoldOutElements
 from .verbs.split.geometric_holdout import Corner as Corner
 from .verbs.split.geometric_holdout import Diagonal as Diagonal
 from .verbs.split.geometric_holdout import Donut as Donut

@@ -32,6 +32,7 @@ def lint(
         ),
     ] = None,
     factors: table_options.Factors = [],  # noqa: B006
+    set_: table_options.Sets = [],  # noqa: B006
     split: Annotated[str, typer.Option("--split", "-s", help="The column that tells the side of each row.")] = "split",
     expect: Annotated[
         str, typer.Option("--expect", "-e", help="What must be new in test: rows, combinations, conjunctions, values.")
@@ -69,7 +70,8 @@ def lint(
 ) -> None:
     """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
     tables: list[str | None] = [*dict.fromkeys(source)] if source else [None]
-    if not options.names(factors):
+    sets = options.sets(set_)
+    if not options.names(factors) and not sets:
         _refuse(tables[0], train, reading, split=split, as_json=output.as_json, given=[identity, target])
     output_formats.check_tables(output.requested, len(tables), out=output.out, report=output.report)
     output.check("lint", inputs=[*tables, train, validation, test, *against])
@@ -93,6 +95,7 @@ def lint(
                 exchangeable=options.names(exchangeable),
             ),
             progress=watch.step,
+            sets=sets or None,
             **reading.settings()
             | {"command": options.command_line(without=[other for other in tables if other not in (None, one)])},
         )
@@ -207,6 +210,7 @@ def _next(lint: "recombine.Lint", again: list[str] | None) -> list[tuple[str, st
     )
     if lint.grade == "failing" and again is not None:
         column = next(name for name in ("held", "held2") if name != lint.provenance.settings["split"])
-        anew = ["recombine", "split", *again, "--factors", options.listed(lint.factors), "--column", column]
-        lines.append((pasted([*anew, "--out", "anew.parquet"]), "hold out anew"))
+        factors = options.read_from_words(lint.factors, lint.provenance.settings.get("sets", {}))
+        anew = f"{pasted(['recombine', 'split', *again])} {factors} --column {column}"
+        lines.append((f"{anew} --out anew.parquet", "hold out anew"))
     return lines

@@ -2,9 +2,10 @@
 
 import csv
 import json
+import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from recombine.base.errors import SettingError, SourceError
 from recombine.base.files import read_cells, read_text
 from recombine.base.redaction import redacted
 from recombine.data.locations import is_model
+from recombine.data.set_columns import SetColumns
 
 
 def names(given: Iterable[str]) -> list[str]:
@@ -80,6 +82,8 @@ def check_page(path: Path | None) -> None:
 
 
 _DIGITS = 18
+_SET_SIZE = re.compile(r",(smallest|largest)=(\d{1,9})")
+_SET_SIZES = re.compile(rf"(?:{_SET_SIZE.pattern})+$")
 _EXAMPLES = {
     "--bins": "age=0,18,65",
     "--control": "drug=DMSO",
@@ -168,17 +172,34 @@ def domain(given: Iterable[str]) -> dict[str, list[Any]]:
     return found
 
 
-def sets(given: Iterable[str]) -> dict[str, str | list[str]]:
-    """`NAME=column:separator`, `NAME=column` or `NAME=a,b,c`, any number of times.
+def sets(given: Iterable[str]) -> dict[str, Any]:
+    """`NAME=column:separator`, `NAME=column` or `NAME=a,b,c`, any number of times; sizes may stand behind.
 
     >>> sets(["genes=condition:+", "tools=tools", "drugs=drug_a,drug_b"])
     {'genes': 'condition:+', 'tools': 'tools', 'drugs': ['drug_a', 'drug_b']}
+    >>> sets(["genes=condition:+,largest=2"])
+    {'genes': {'columns': 'condition:+', 'largest': 2}}
     """
-    found: dict[str, str | list[str]] = {}
-    for name, written in assignments("--set", given).items():
+    found: dict[str, Any] = {}
+    for name, whole_text in assignments("--set", given).items():
+        written = _SET_SIZES.sub("", whole_text)
         several = [] if ":" in written else names([written])
-        found[name] = several if len(several) > 1 else written
+        source = several if len(several) > 1 else written
+        sizes = {which: int(size) for which, size in _SET_SIZE.findall(whole_text[len(written) :])}
+        found[name] = {"columns": source, **sizes} if sizes else source
     return found
+
+
+def read_from_words(factors: Iterable[str], sets: Mapping[str, Any]) -> str:
+    """The options by which a command reads the same factors, some of which are sets, as a result's settings tell them.
+
+    >>> read_from_words(["line", "genes"], {"genes": {"columns": ["condition"], "separator": "+"}})
+    '--factors line --set genes=condition:+'
+    """
+    plain = [name for name in factors if name not in sets]
+    written = [f"--factors {quoted(listed(plain))}"] * bool(plain)
+    written += [f"--set {quoted(f'{name}={SetColumns(**one)}')}" for name, one in sets.items()]
+    return " ".join(written)
 
 
 def _json_domain(path: Path) -> dict[str, list[Any]]:

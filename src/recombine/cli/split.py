@@ -24,14 +24,15 @@ from recombine.verbs.split.destinations import place_beside
 def split(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
+    set_: table_options.Sets = [],  # noqa: B006
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to write: FILE.parquet, FILE.csv, or a folder. Required.")
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
-            help="What is held out: combinations, conjunctions, kfold, donut, corner, diagonal, planes, divergence. "
-            "Without it: combinations, or conjunctions with --hold."
+            help="What is held out: combinations, conjunctions, simulation (of sets), kfold, donut, corner, diagonal, "
+            "planes, divergence. Without it: combinations, or conjunctions with --hold."
         ),
     ] = None,
     share: Annotated[float | None, typer.Option(help="The share that is held out; 0.2 if nothing is said.")] = None,
@@ -60,6 +61,17 @@ def split(
         float | None,
         typer.Option(help="How far the values' own shares may differ, with --by divergence; 0.02 if nothing is said."),
     ] = None,
+    seen_elements: Annotated[
+        float | None,
+        typer.Option(help="The share of elements drawn as seen, with --by simulation; 0.75 if nothing is said."),
+    ] = None,
+    trained_sets: Annotated[
+        float | None,
+        typer.Option(
+            help="The share of larger sets of seen elements that are trained on, with --by simulation; 0.75 if nothing "
+            "is said."
+        ),
+    ] = None,
     seen_share: Annotated[
         float | None,
         typer.Option(
@@ -77,7 +89,8 @@ def split(
     reading: table_options.RowOptions,
 ) -> None:
     """Hold out combinations honestly: write the table with a split column, and a manifest that can be checked."""
-    if not options.names(factors):
+    sets = options.sets(set_)
+    if not options.names(factors) and not sets:
         proposal.refuse("split", source, reading, as_json=as_json, given=[strata, identity])
     if out is None:
         raise SettingError(
@@ -99,6 +112,8 @@ def split(
         "width": width,
         "through": split_options.through(through),
         "atom_limit": atom_limit,
+        "seen_elements": seen_elements,
+        "trained_sets": trained_sets,
         "random_state": None if only_for_seen else seed,
     }
     with split_options.as_options(), Watch("splitting") as watch:
@@ -113,6 +128,7 @@ def split(
             seed=seed or 0,
             force=force,
             progress=watch.step,
+            sets=sets or None,
             **reading.settings(),
         )
     if as_json:
@@ -130,6 +146,7 @@ def summary(split: "recombine.Split", out: Path) -> None:
         share = percent(side.rows / split.rows) if split.rows else ""
         name = f"fold {side.name}" if side.name.isdigit() else side.name
         sides.append((f"[bold]{name}[/]", f"{side.rows:,} rows", share, f"{side.combinations:,} combinations"))
+    sides += [(f"  {one.name}", f"{one.rows:,} rows", "", f"{one.combinations:,} combinations") for one in split.rungs]
     table = number_table(("", ">", ">", ""), sides)
     table.show_header = False
     console.print(table)
@@ -143,7 +160,7 @@ def summary(split: "recombine.Split", out: Path) -> None:
 
 
 def _next(split: "recombine.Split", out: Path) -> list[tuple[str, str]]:
-    asked = f"{quoted(str(out))} --factors {quoted(options.listed(split.factors))}"
+    asked = f"{quoted(str(out))} {options.read_from_words(split.factors, split.provenance.settings.get('sets', {}))}"
     column = "" if split.column == "split" else f" --split {quoted(split.column)}"
     lint = f"recombine lint {asked}{column}"
     folds = [side.name for side in split.sides if side.name.isdigit()]

@@ -12,6 +12,7 @@ from recombine.cli import options
 _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "combinations": ("HoldOutCombinations", ("test_size", "guarantee", "stratify", "random_state")),
     "conjunctions": ("HoldOutConjunctions", ("conjunctions", "order", "guarantee", "random_state")),
+    "simulation": ("HoldOutElements", ("seen_elements", "trained_sets", "random_state")),
     "kfold": ("CombinationKFold", ("n_splits", "guarantee", "stratify", "random_state")),
     "donut": ("Donut", ("hole", "guarantee")),
     "corner": ("Corner", ("at", "guarantee")),
@@ -28,7 +29,7 @@ _OPTIONS = {
     "stratify": "--strata",
 }
 _SETTING = re.compile(
-    r"\b(?P<name>test_size|guarantee|stratify|order|n_splits|width|atom_limit|random_state|seed|column|missing|at)="
+    r"\b(?P<name>test_size|guarantee|stratify|order|n_splits|width|atom_limit|seen_elements|trained_sets|random_state|seed|column|missing|at)="
     r"(?:'(?P<text>[^' ]+)'|(?P<number>-?[\d.]*\d))"
 )
 _NEEDED = {

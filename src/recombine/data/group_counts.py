@@ -135,7 +135,7 @@ def factor_keys(
         table, tuple(column for name, column in asked.items() if name not in question.sets), role="a factor"
     )
     return tuple(
-        set_key(table, name, question.sets[name])
+        set_key(table, name, question.sets[name], stand_ins=stand_ins)
         if name in question.sets
         else replace(
             columns.key(table, column, bins=question.bins.get(name), declared=name in question.domain, backend=backend),

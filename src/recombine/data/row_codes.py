@@ -55,8 +55,8 @@ def row_codes(
     *,
     bins: Mapping[str, Bins] | None = None,
     domain: Mapping[str, Any] | None = None,
-    where: Where | None = None,
     sets: Mapping[str, SetColumns] | None = None,
+    where: Where | None = None,
 ) -> RowCodes:
     """Number the rows of a table in memory, of which the support was counted with the same settings.
 

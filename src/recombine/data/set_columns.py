@@ -6,6 +6,7 @@
 | text with a separator, `A+B`, `A_B`, `A \\|\\| B` | `{"genes": "condition:+"}` | `--set genes=condition:+` |
 | several columns that could be exchanged | `{"genes": ["gene_a", "gene_b"]}` | `--set genes=gene_a,gene_b` |
 | a 0/1 column for each element | `{"tags": ["red", "round", "new"]}` | `--set tags=red,round,new` |
+| any of these, of other sizes than were seen | `{"genes": {"columns": "condition:+", "largest": 2}}` | `…,largest=2` |
 
 What stands for nothing (`ctrl`, `control`, `non-targeting`, an empty text) vanishes beside elements, and alone it is
 the empty set: `A+ctrl`, `ctrl+A` and `A` are one. An empty cell among several columns is nothing too; where all of
@@ -31,16 +32,42 @@ from recombine.data.space import MISSING, Factor, Value
 from recombine.numerics.groups import Codes, Ints
 from recombine.numerics.rows import Rows, ends
 
-SetSource = str | Sequence[str]
+SetSource = str | Sequence[str] | Mapping[str, Any]
 MOST_ELEMENTS = 10**6
 
 
 @dataclass(frozen=True)
 class SetColumns:
-    """The columns that hold a set, and what stands between its elements where they are text."""
+    """The columns that hold a set, what stands between its elements where they are text, and how large a set may be.
+
+    Where nothing is said of its size, it is as large as those that were seen.
+    """
 
     columns: tuple[str, ...]
     separator: str | None = None
+    smallest: int | None = None
+    largest: int | None = None
+
+    def __str__(self) -> str:
+        """As it is written on the command line."""
+        sizes = [f"{key}={size}" for key in ("smallest", "largest") if (size := getattr(self, key)) is not None]
+        read = ",".join(self.columns) + ("" if self.separator is None else f":{self.separator}")
+        return ",".join([read, *sizes])
+
+    def sizes(self, name: str, seen: Ints) -> dict[str, int]:
+        """The smallest and the largest size, of which none was seen outside."""
+        least, most = int(seen.min()), int(seen.max())
+        found = {
+            "smallest": least if self.smallest is None else self.smallest,
+            "largest": most if self.largest is None else self.largest,
+        }
+        if least < found["smallest"] or most > found["largest"]:
+            raise SpaceError(
+                f"the set {name!r} was seen with {least if least < found['smallest'] else most} elements",
+                why=f"its sizes were declared as {found['smallest']} to {found['largest']}",
+                instead="declare the sizes that there are, or leave such rows out with `where`",
+            )
+        return found
 
 
 def set_columns(given: Mapping[str, SetSource] | None) -> dict[str, SetColumns]:
@@ -55,6 +82,15 @@ def set_columns(given: Mapping[str, SetSource] | None) -> dict[str, SetColumns]:
 
 
 def _columns_of(name: Any, source: Any) -> SetColumns:
+    if isinstance(source, SetColumns):
+        return source
+    if isinstance(source, Mapping):
+        sizes = {key: source[key] for key in ("smallest", "largest") if source.get(key) is not None}
+        if set(source) - {"columns", "smallest", "largest"} or not all(
+            isinstance(size, int) and size >= 0 for size in sizes.values()
+        ):
+            raise _unclear(f"the set {name!r} is read from {source!r:.80}")
+        return replace(_columns_of(name, source.get("columns")), **sizes)
     if isinstance(source, str) and source:
         column, colon, separator = source.partition(":")
         if colon and not separator:
@@ -71,7 +107,8 @@ def _unclear(what: str) -> SettingError:
         what,
         why="a set is read from a column of lists, from a text with a separator, or from several columns",
         instead="write sets={'tools': 'tools'}, {'genes': 'condition:+'} or {'genes': ['gene_a', 'gene_b']} "
-        "(--set tools=tools, --set genes=condition:+, --set genes=gene_a,gene_b)",
+        "(--set tools=tools, --set genes=condition:+, --set genes=gene_a,gene_b); with a size "
+        "{'genes': {'columns': 'condition:+', 'largest': 2}} (--set genes=condition:+,largest=2)",
     )
 
 
@@ -89,9 +126,9 @@ class SetKey(FactorKey):
         return {f"{name}_{place}": one for place, one in enumerate(self.expressions)}
 
     def folded(self, lines: pa.Table, name: str) -> pa.Table:
-        """The engine's lines with one column of lists instead."""
+        """The engine's lines with one column of lists beside the columns that were asked for."""
         parts = [lines[part].combine_chunks() for part in self.asked(name)]
-        return lines.drop_columns(list(self.asked(name))).append_column(name, self._lists(parts))
+        return lines.append_column(name, self._lists(parts))
 
     def _lists(self, parts: list[Any]) -> pa.Array:
         if len(parts) > 1:
@@ -102,10 +139,11 @@ class SetKey(FactorKey):
         return parts[0].cast(pa.list_(parts[0].type.value_type))
 
 
-def set_key(table: Any, name: str, source: SetColumns) -> SetKey:
-    """How to ask the engine for a set factor."""
+def set_key(table: Any, name: str, source: SetColumns, *, stand_ins: Mapping[str, str] | None = None) -> SetKey:
+    """How to ask the engine for a set factor; `stand_ins` names the columns that are asked in the place of others."""
     columns.require(table, source.columns, role=f"the set {name!r}")
-    kinds = [table[column].type() for column in source.columns]
+    asked_columns = [(stand_ins or {}).get(column, column) for column in source.columns]
+    kinds = [table[column].type() for column in asked_columns]
     if len(kinds) == 1 and source.separator is None and not kinds[0].is_array():
         raise ColumnError(
             f"the set {name!r} is read from {source.columns[0]!r}, which is of type {kinds[0]}",
@@ -125,7 +163,7 @@ def set_key(table: Any, name: str, source: SetColumns) -> SetKey:
             why="an element is a text or a whole number, and a mark is 0 or 1",
             instead="turn it into text first",
         )
-    asked = tuple(columns.as_value(table[column]) for column in source.columns)
+    asked = tuple(columns.as_value(table[column]) for column in asked_columns)
     return SetKey(name, asked[0], read_from=source, expressions=asked)
 
 
@@ -236,9 +274,8 @@ def set_factor(column: pa.ChunkedArray, key: SetKey, domain: Sequence[Value] | N
     made = Sets(
         elements,
         members,
-        smallest=int(members.lengths.min()),
-        largest=int(members.lengths.max()),
         separator=key.read_from.separator,
+        **key.read_from.sizes(key.name, members.lengths),
     )
     if made.could < 2:
         raise SpaceError(
@@ -254,7 +291,7 @@ def set_codes(column: pa.ChunkedArray, sets: Sets) -> Ints:
     entries = _Entries.of(column)
     known = {text(value): place for place, value in enumerate(sets.elements)}
     strange = np.array([value is not None and text(value) not in known for value in entries.values], dtype=bool)
-    lost = entries.absent.copy()
+    lost = entries.absent & (MISSING not in known)
     lost[entries.owner[strange[entries.which]]] = True
     codes = sets.codes_of(_as_rows(entries, sets.elements)).astype(np.int64)
     return np.where(lost, -1, codes)

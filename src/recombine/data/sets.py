@@ -122,7 +122,11 @@ class Sets(Sequence[tuple[Any, ...]]):
 
     def label(self, code: int) -> str:
         """A set as people read it."""
-        return BETWEEN.join(self._element_labels[place] for place in self.rows([code]).columns.tolist()) or EMPTY
+        return set_text(self.parts(code))
+
+    def parts(self, code: int) -> list[str]:
+        """The elements of a set as people read them, in their order."""
+        return [self._element_labels[place] for place in self.rows([code]).columns.tolist()]
 
     @cached_property
     def _element_labels(self) -> tuple[str, ...]:
@@ -231,6 +235,15 @@ class Sets(Sequence[tuple[Any, ...]]):
         parts = np.concatenate([beside.columns, added])
         singles, _ = sorted_sets(np.concatenate([beside.owners, changes]), parts, len(owners), len(self.elements))
         return owners, self.codes_of(singles)
+
+
+def set_text(elements: Iterable[Any]) -> str:
+    """A set as people read it.
+
+    >>> set_text(["A", "B"]), set_text([])
+    ('A + B', 'control')
+    """
+    return BETWEEN.join(map(text, elements)) or EMPTY
 
 
 def is_nothing(element: Any) -> bool:

@@ -110,10 +110,14 @@ class Factor:
         parts = arrow_column(self.sets.elements).take(pa.array(rows.columns))
         return pa.ListArray.from_arrays(pa.array(rows.starts, pa.int32()), parts, mask=pa.array(missing))
 
-    def text_column(self, codes: Codes) -> pa.Array:
-        """Values as people read them."""
+    def text_column(self, codes: Codes, *, lists: bool = False) -> pa.Array:
+        """Values as people read them; of sets the `lists` of their elements, if these are asked for."""
         if self.sets is None:
             return pa.array(self.labels, pa.string()).take(pa.array(codes))
+        if lists:
+            rows = self.sets.rows(codes)
+            parts = pa.array(self.sets.element_labels, pa.string()).take(pa.array(rows.columns))
+            return pa.ListArray.from_arrays(pa.array(rows.starts, pa.int32()), parts)
         return pa.array([self.sets.label(code) for code in codes.tolist()], pa.string())
 
 
@@ -283,9 +287,9 @@ class Space:
         """Combinations as a table has them: a column for each factor, in the user's own values."""
         return {factor.name: factor.column(codes[:, k]) for k, factor in enumerate(self.factors)}
 
-    def labels(self, codes: Codes) -> dict[str, pa.Array]:
-        """Combinations as people read them: a column of text for each factor."""
-        return {factor.name: factor.text_column(codes[:, k]) for k, factor in enumerate(self.factors)}
+    def labels(self, codes: Codes, *, lists: bool = False) -> dict[str, pa.Array]:
+        """Combinations as people read them: a column of text for each factor, or of `lists` where it is a set."""
+        return {factor.name: factor.text_column(codes[:, k], lists=lists) for k, factor in enumerate(self.factors)}
 
     def label_row(self, row: Codes) -> dict[str, str]:
         """One combination as people read it."""

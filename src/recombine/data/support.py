@@ -254,6 +254,11 @@ class Support:
             for k, factor in enumerate(self.space.factors)
         )
 
+    @cached_property
+    def value_rows(self) -> tuple[Rows, ...]:
+        """For each factor, the value that each combination holds, or the elements of its set."""
+        return tuple(factor.kind.rows(self.codes[:, k]) for k, factor in enumerate(self.space.factors))
+
     @property
     def weightless(self) -> str | None:
         """A sentence about the rows that stand for no example, where there are any."""

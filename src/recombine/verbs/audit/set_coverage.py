@@ -16,7 +16,7 @@ from recombine.numerics.groups import Codes
 from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.set_determinacy import SetDeterminacy
 
-ALONE, TOGETHER, NEVER = "all seen alone", "seen with others only", "one never seen"
+ALONE, TOGETHER, NEVER = RUNGS = ("all seen alone", "seen with others only", "one never seen")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def element_rungs(support: Support, codes: Codes) -> list[str]:
         never = (rows.sums((~seen).astype(np.int64)) > 0) | (codes[:, k] < 0)
         others = rows.sums((~element_alone(support, k)).astype(np.int64)) > 0
         worst = np.maximum(worst, np.where(never, 2, np.where(others, 1, 0)))
-    return [(ALONE, TOGETHER, NEVER)[place] for place in worst.tolist()]
+    return [RUNGS[place] for place in worst.tolist()]
 
 
 def open_sentence(sets: Sequence[SetCoverage]) -> str:

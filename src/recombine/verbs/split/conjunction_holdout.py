@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -86,6 +86,8 @@ def checked_mappings(name: str, written: Any, *, least: int = 1) -> tuple[dict[A
 class HoldOutConjunctions(Splitter):
     """Hold out all rows that hold any of some conjunctions, but for whole combinations in `keep`.
 
+    A value of a factor of sets is a whole set: `{"genes": "A + B"}`.
+
     `conjunctions` lists them, or is a number: as many are then drawn at random, each of `order` factors, and `n_splits`
     draws are made. A conjunction of one factor holds out a value; `guarantee="none"` allows that.
 
@@ -95,6 +97,7 @@ class HoldOutConjunctions(Splitter):
     [[1]]
     """
 
+    takes_sets: ClassVar = True
     conjunctions: Sequence[Mapping[Any, Any]] | int
     keep: Sequence[Any] = ()
     order: int = 2

@@ -1,10 +1,11 @@
 """What training must keep: a combination of every value, a basis of all, or some of every value outside each fold.
 
 **A cover** keeps every value in training. **A basis** lets training determine everything that is held out: a held-out
-combination is determined iff its one-hot row lies in the span of training's rows, so training must keep the rank of the
+combination is determined iff its row lies in the span of training's rows, so training must keep the rank of the
 whole, and any basis will do. The greedy one is taken from the end of a random order: it is the basis whose combinations
 stand latest, so what is held out stands early, as chance would have it. **A spread** puts the combinations of every
-value into two folds at least, with few changes to folds already dealt.
+value into two folds at least, with few changes to folds already dealt. Where a factor's value is a set, what must stay
+is each of its elements.
 
 Our own, because no library finds a basis of 10^5 sparse rows exactly: for two factors it is a spanning forest (values
 are nodes, combinations edges). For more, combinations are taken out in batches, and those that the rest no longer
@@ -19,11 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.data.support import Support
-from recombine.numerics.additive_design import AdditiveDesign
+from recombine.numerics.greedy_basis import MOST_UNKNOWNS, greedy_basis
 from recombine.numerics.groups import Ints, number
-from recombine.numerics.modular_arithmetic import PRIMES, Echelon
 from recombine.numerics.null_space import peel
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import Rows, ends
 from recombine.numerics.value_graph import spanning_forest
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.split.integer_program import Program
@@ -32,9 +32,6 @@ Mask = npt.NDArray[np.bool_]
 
 _SECONDS = 20.0
 """How long a solver may take, for a cover or a spread."""
-_MOST_ELIMINATED = 2500  # values: each batch is a dense matrix of its rows by so many columns
-_BATCH = 256  # rows that are eliminated at a time, as one product of matrices
-_VECTORS = 3  # random null vectors: a row outside of the span escapes them all once in prime ** 3
 _ROUNDS = 40  # of batches; what is not settled by then is left in training, and told as not proven
 _ROUNDS_OF_MOVES = 60  # of random moves, before a solver is asked
 _MOST_SOLVED = 20_000  # unknowns, combinations x folds, beyond which a solver would not end in its time
@@ -63,9 +60,10 @@ def last_of_each_value(support: Support, order: Ints) -> Mask:
     [False, True, True, True]
     """
     kept = np.zeros(len(support), dtype=bool)
-    for k, size in enumerate(support.space.sizes):
-        last = np.full(size, -1, dtype=np.int64)
-        last[support.codes[order, k]] = order  # of several the last one stays
+    for rows in support.value_rows:
+        lined = rows.take(order)
+        last = np.full(rows.width, -1, dtype=np.int64)
+        last[lined.columns] = order[lined.owners]  # of several the last one stays
         kept[last[last >= 0]] = True
     return kept
 
@@ -78,26 +76,30 @@ def smallest_cover(support: Support, order: Ints) -> Kept:
     size = len(support)
     costs = np.empty(size)
     costs[order] = 1 + np.linspace(0.5 / size, 0, size)  # a preference too slight to buy one combination more
-    program = Program(costs=costs, whole=np.full(size, len(support.space.sizes) > 2))
-    for k in range(len(support.space.sizes)):
-        groups = support.groups([k])
-        members = np.argsort(groups.ids, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(groups.combinations)])
-        ones = np.ones(groups.size)
-        program.add_many(starts, members, np.ones(size), least=ones, most=ones * np.inf)
+    bipartite = len(support.space.sizes) == 2 and not support.space.set_factors
+    program = Program(costs=costs, whole=np.full(size, not bipartite))
+    for rows in support.value_rows:
+        starts, members = _holding(rows)
+        ones = np.ones(len(starts) - 1)
+        program.add_many(starts, members, np.ones(len(members)), least=ones, most=ones * np.inf)
     solved = program.solve(seconds=_SECONDS)
     if solved.values is None:
         return Kept.of(last_of_each_value(support, order), proven=False)
     return Kept.of(solved.values > 0.5, proven=solved.proven)
 
 
+def _holding(rows: Rows) -> tuple[Ints, Ints]:
+    """For each value that is held at all, the combinations that hold it: where they start, and which."""
+    counts = rows.counts()
+    return ends(counts[counts > 0]), rows.holding()[1]
+
+
 def values_seen_once(support: Support, *, most: int = 3) -> list[str]:
     """Values that one combination alone holds, which therefore can never be held out; the first few."""
     alone = []
-    for k, factor in enumerate(support.space.factors):
-        groups = support.groups([k])
-        places = groups.representatives[groups.combinations == 1][:most]
-        alone += [f"{factor.name}={factor.labels[code]}" for code in support.codes[places, k]]
+    for factor, rows in zip(support.space.factors, support.value_rows, strict=True):
+        once = np.flatnonzero(rows.counts() == 1)[:most]
+        alone += [f"{factor.name}={factor.effect_labels[value]}" for value in once]
     return alone[:most]
 
 
@@ -118,46 +120,28 @@ def kept_to_determine(support: Support, order: Ints, wanted: int) -> Kept:
     """
     rows = _variables(support)
     latest = order[::-1]
-    if rows.shape[1] == 2:
+    if len(support.space.sizes) == 2 and not support.space.set_factors and rows.table is not None:
         forest = np.zeros(len(rows), dtype=bool)
-        forest[latest[spanning_forest(rows[latest], int(rows.max()) + 1)]] = True
+        forest[latest[spanning_forest(rows.table[latest], rows.width)]] = True
         return Kept.of(forest, proven=True)
     most = len(support) - determinacy(support).rank
     if most < wanted:
         return Kept(np.ones(len(support), dtype=bool), most, proven=True)
-    core = peel(Rows.equal(rows, int(rows.max()) + 1)).active
+    core = peel(rows).active
     kept = ~core
     tried = _by_batches(support, order[core[order]], wanted)
-    if int((~tried).sum()) >= wanted or len(np.unique(rows[core])) > _MOST_ELIMINATED:
+    if int((~tried).sum()) >= wanted or len(np.unique(rows.take(np.flatnonzero(core)).columns)) > MOST_UNKNOWNS:
         return Kept.of(tried, proven=False)
-    kept[_eliminate(rows, latest[core[latest]])] = True
+    late = latest[core[latest]]
+    kept[late[greedy_basis(rows.take(late))]] = True
     return Kept.of(kept, proven=True)
 
 
-def _variables(support: Support) -> Ints:
-    """Each combination as the numbers of its values, counted through all factors."""
-    design = AdditiveDesign(support.codes, support.space.sizes)
-    return number(design.columns.ravel(), design.width)[1].reshape(design.columns.shape)
-
-
-def _eliminate(rows: Ints, latest: Ints) -> Ints:
-    """The greedy basis in the order given: only rows that a random null vector contradicts are looked at."""
-    if not len(latest):
-        return latest
-    nodes, local = number(rows[latest].ravel(), int(rows.max()) + 1)
-    local = local.reshape(len(latest), -1)
-    echelon = Echelon(len(nodes), PRIMES[0])
-    rng = np.random.default_rng(0)  # decides only how exactness is reached, never what is found
-    found: list[Ints] = []
-    while True:
-        drawn = echelon.sample(_VECTORS, rng)
-        outside = np.flatnonzero(np.mod(drawn[local].sum(axis=1), PRIMES[0]).any(axis=1))[:_BATCH]
-        if not len(outside):
-            basis: Ints = latest[np.concatenate([*found, outside])]
-            return basis
-        batch = np.zeros((len(outside), len(nodes)))
-        batch[np.arange(len(outside))[:, None], local[outside]] = 1
-        found.append(outside[echelon.take(batch)])
+def _variables(support: Support) -> Rows:
+    """What each combination adds up, numbered through all factors."""
+    rows = support.space.effects.rows(support.codes)
+    nodes, local = number(rows.columns, rows.width)
+    return Rows(rows.starts, local, len(nodes))
 
 
 def _by_batches(support: Support, candidates: Ints, wanted: int) -> Mask:
@@ -199,7 +183,7 @@ def spread_values(support: Support, dealt: Ints, folds: int, rng: np.random.Gene
     """
     moved = dealt.copy()
     for _ in range(_ROUNDS_OF_MOVES):
-        places = [_one_of_each_lost(support, k, moved, rng) for k in range(len(support.space.sizes))]
+        places = [_one_of_each_lost(rows, moved, rng) for rows in support.value_rows]
         chosen = np.unique(np.concatenate(places))
         if not len(chosen):
             return FoldSpread(moved)
@@ -207,39 +191,36 @@ def spread_values(support: Support, dealt: Ints, folds: int, rng: np.random.Gene
     return _solve_spread(support, moved, folds)
 
 
-def _lost_groups(support: Support, k: int, dealt: Ints) -> Ints:
-    """The groups of one factor's values that lie wholly within one fold."""
-    groups = support.groups([k])
-    low, high = np.full(groups.size, np.iinfo(np.int64).max), np.full(groups.size, -1)
-    np.minimum.at(low, groups.ids, dealt)
-    np.maximum.at(high, groups.ids, dealt)
-    return np.flatnonzero(low == high)
+def _lost_values(rows: Rows, dealt: Ints) -> Mask:
+    """Which values of one factor lie wholly within one fold."""
+    low, high = np.full(rows.width, np.iinfo(np.int64).max), np.full(rows.width, -1)
+    np.minimum.at(low, rows.columns, dealt[rows.owners])
+    np.maximum.at(high, rows.columns, dealt[rows.owners])
+    return np.asarray(low == high)
 
 
-def _one_of_each_lost(support: Support, k: int, dealt: Ints, rng: np.random.Generator) -> Ints:
-    groups = support.groups([k])
-    lost = np.zeros(groups.size, dtype=bool)
-    lost[_lost_groups(support, k, dealt)] = True
-    members = rng.permutation(np.flatnonzero(lost[groups.ids]))
-    first: Ints = members[np.unique(groups.ids[members], return_index=True)[1]]
-    return first
+def _one_of_each_lost(rows: Rows, dealt: Ints, rng: np.random.Generator) -> Ints:
+    entries = rng.permutation(np.flatnonzero(_lost_values(rows, dealt)[rows.columns]))
+    first = entries[np.unique(rows.columns[entries], return_index=True)[1]]
+    return np.asarray(rows.owners[first])
 
 
 def _solve_spread(support: Support, dealt: Ints, folds: int) -> FoldSpread:
     """Ask a solver for folds that differ little from those dealt."""
-    k, group = next(
-        (k, int(lost[0])) for k in range(len(support.space.sizes)) if len(lost := _lost_groups(support, k, dealt))
+    each = zip(support.space.factors, support.value_rows, strict=True)
+    culprit = next(
+        f"{factor.name}={factor.effect_labels[int(np.argmax(lost))]}"
+        for factor, rows in each
+        if (lost := _lost_values(rows, dealt)).any()
     )
-    factor = support.space.factors[k]
-    culprit = f"{factor.name}={factor.labels[support.codes[support.groups([k]).representatives[group], k]]}"
     if len(support) * folds > _MOST_SOLVED:
         return FoldSpread(None, culprit)
     costs = np.ones((len(support), folds))
     costs[np.arange(len(support)), dealt] = 0
     program = Program(costs=costs.ravel())
     _add_one_fold_each(program, len(support), folds)
-    for factor_place in range(len(support.space.sizes)):
-        _add_not_all_in_one(program, support, factor_place, folds)
+    for rows in support.value_rows:
+        _add_not_all_in_one(program, rows, folds)
     solved = program.solve(seconds=_SECONDS, first=True)
     if solved.values is None:
         return FoldSpread(None, culprit, solved.proven)
@@ -251,11 +232,9 @@ def _add_one_fold_each(program: Program, size: int, folds: int) -> None:
     program.add_many(np.arange(size + 1) * folds, np.arange(size * folds), np.ones(size * folds), least=ones, most=ones)
 
 
-def _add_not_all_in_one(program: Program, support: Support, k: int, folds: int) -> None:
-    groups = support.groups([k])
-    members = np.argsort(groups.ids, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(groups.combinations)])
-    most = groups.combinations.astype(np.float64) - 1
-    least = np.full(groups.size, -np.inf)
+def _add_not_all_in_one(program: Program, rows: Rows, folds: int) -> None:
+    starts, members = _holding(rows)
+    most = np.diff(starts).astype(np.float64) - 1
+    least = np.full(len(most), -np.inf)
     for fold in range(folds):
         program.add_many(starts, members * folds + fold, np.ones(len(members)), least=least, most=most)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from recombine.base.checks import check_choice
 from recombine.base.words import amount, count, listing, measure
+from recombine.data.sets import set_text
 from recombine.data.space import Value, text
 from recombine.data.support import LabelTarget, Support, Target
 from recombine.numerics.groups import Ints, Numbers, totals
@@ -133,7 +134,7 @@ def class_lines(target: Target | None) -> tuple[Ints, Ints, Numbers] | None:
 
 def combination_text(support: Support, place: int) -> str:
     """One combination as people read it."""
-    return conjunction_text(support.combination(int(place)))
+    return conjunction_text(support.space.label_row(support.codes[int(place)]))
 
 
 def conjunction_text(values: Mapping[str, Value]) -> str:
@@ -142,7 +143,8 @@ def conjunction_text(values: Mapping[str, Value]) -> str:
     >>> conjunction_text({"colour": "red", "lit": True})
     '(colour=red, lit=true)'
     """
-    return "(" + ", ".join(f"{name}={text(value)}" for name, value in values.items()) + ")"
+    written = {name: set_text(value) if isinstance(value, tuple) else text(value) for name, value in values.items()}
+    return "(" + ", ".join(f"{name}={value}" for name, value in written.items()) + ")"
 
 
 def few(shown: Sequence[str], total: int) -> str:
@@ -222,15 +224,15 @@ def held_out_combinations(facts: Facts, promise: Promise) -> Invariant:
 
 
 def values(facts: Facts, promise: Promise) -> Invariant:
-    """Every value that the table holds is still in training."""
+    """Every value that the table holds, and every element of its sets, is still in training."""
     lost = []
-    codes = facts.support.codes
-    for k, factor in enumerate(facts.support.space.factors):
-        there = np.bincount(codes[:, k], minlength=len(factor.values)) > 0
-        kept = np.bincount(codes[facts.train_combinations, k], minlength=len(factor.values)) > 0
-        lost += [f"{factor.name}={factor.labels[value]}" for value in np.flatnonzero(there & ~kept)]
-    said = f"{facts.amount(len(lost), 'value')} {_is(len(lost))} not in training: {few(lost[:NAMED], len(lost))}"
-    return Invariant("values", not lost if promise.values else None, said if lost else "every value is in training")
+    trained = np.flatnonzero(facts.train_combinations)
+    for factor, rows in zip(facts.support.space.factors, facts.support.value_rows, strict=True):
+        gone = (rows.counts() > 0) & (rows.take(trained).counts() == 0)
+        lost += [f"{factor.name}={factor.effect_labels[value]}" for value in np.flatnonzero(gone)]
+    noun = "element" if facts.support.space.set_factors else "value"
+    said = f"{facts.amount(len(lost), noun)} {_is(len(lost))} not in training: {few(lost[:NAMED], len(lost))}"
+    return Invariant("values", not lost if promise.values else None, said if lost else f"every {noun} is in training")
 
 
 def determined(facts: Facts, promise: Promise) -> Invariant:

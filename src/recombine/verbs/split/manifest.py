@@ -12,6 +12,7 @@ from recombine.base.records import Provenance, refuse_other_formats
 from recombine.base.words import json_text, known_numbers
 from recombine.data.columns import Bins
 from recombine.data.read import read as read_support
+from recombine.data.set_columns import SetColumns
 from recombine.verbs.split.checker import digest_of_sides
 from recombine.verbs.split.invariants import Invariant
 from recombine.verbs.split.lint.lint import lint
@@ -26,6 +27,7 @@ class FactorReading:
     """How the factors were read when the split was made."""
 
     bins: Mapping[str, int | str | tuple[float, ...]] = field(default_factory=dict)
+    sets: Mapping[str, SetColumns] = field(default_factory=dict)
     missing: Literal["leave out", "value"] = "leave out"
 
 
@@ -69,9 +71,9 @@ def read(path: str | Path) -> Manifest:
 
 
 def _of(place: Path, content: Mapping[str, Any]) -> Manifest:
-    told = revive_all(Split, TOLD, content)
+    told = revive_all(Split, TOLD, {"rungs": (), **content})
     settings = revive(Provenance, content["provenance"], at="provenance").settings
-    asked = {name: settings[name] for name in ("bins", "missing") if name in settings}
+    asked = {name: settings[name] for name in ("bins", "sets", "missing") if name in settings}
     return Manifest(
         path=place,
         file=place.parent / told["file"],
@@ -107,4 +109,4 @@ def lint_again(manifest: Manifest) -> Lint:
 
 def _reading(manifest: Manifest) -> dict[str, Any]:
     bins: dict[str, Bins] = dict(manifest.reading.bins)
-    return {"bins": bins, "missing": manifest.reading.missing}
+    return {"bins": bins, "sets": manifest.reading.sets, "missing": manifest.reading.missing}

@@ -43,9 +43,10 @@ class HoldOutCombinations(Splitter):
 
     The share counts combinations, not rows: where some have many rows, the share of rows differs.
 
-    `guarantee="values"`: every value keeps a combination in training. `"determined"`: training determines every
-    held-out combination under an additive rule. `"none"`: nothing. `stratify` names the column of the classes (or is
-    `"y"`), whose shares among the held-out rows then follow the whole table's as closely as combinations allow.
+    `guarantee="values"`: every value, and every element of a set, keeps a combination in training. `"determined"`:
+    training determines every held-out combination under an additive rule. `"none"`: nothing. `stratify` names the
+    column of the classes (or is `"y"`), whose shares among the held-out rows then follow the whole table's as closely
+    as combinations allow.
 
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
     >>> splitter = HoldOutCombinations(factors=["colour", "shape"], test_size=0.25, n_splits=1)
@@ -54,6 +55,7 @@ class HoldOutCombinations(Splitter):
     """
 
     guarantees: ClassVar = tuple(_DEMANDS)
+    takes_sets: ClassVar = True
     test_size: float = 0.2
     n_splits: int = 5
     random_state: int = 0
@@ -114,6 +116,7 @@ class CombinationKFold(Splitter):
     [2, 2]
     """
 
+    takes_sets: ClassVar = True
     n_splits: int = 5
     random_state: int = 0
     guarantee: Literal["values", "none"] = "none"

@@ -21,6 +21,7 @@ from recombine.data.columns import Bins
 from recombine.data.frames import as_arrow
 from recombine.data.read import read
 from recombine.data.row_codes import row_codes
+from recombine.data.set_columns import SetColumns, SetSource, set_columns
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.groups import Ints, Numbers
 
@@ -61,6 +62,7 @@ def rows_of_table(
     y: Any = None,
     table: Any = None,
     bins: Mapping[str, Bins] | None = None,
+    sets: Mapping[str, SetSource] | None = None,
     stratify: str | int | None = None,
     missing: Missing = "refuse",
 ) -> RowSupport:
@@ -72,25 +74,32 @@ def rows_of_table(
     """
     frame = columns_by_name(X if table is None else table)
     _check_length(X, table)
-    names = [column_name(frame, factor, role="a factor") for factor in factors]
+    read_from = set_columns(sets)
+    names = [factor if factor in read_from else column_name(frame, factor, role="a factor") for factor in factors]
+    held = [column for name in names for column in (read_from[name].columns if name in read_from else (name,))]
+    for column in held:
+        column_name(frame, column, role="a factor")
     target = _target(frame, stratify, y)
-    if target in names:
+    if target in held:
         raise SettingError(
             f"{target!r} is both a factor and the strata",
             why="whole combinations are held out, so the values of a factor cannot be shared out like classes",
             instead="leave stratify out, or give the classes under another name",
         )
-    arrow = _arrow(frame, names, target, y)
-    _check_rows(arrow, names, missing)
+    arrow = _arrow(frame, list(dict.fromkeys(held)), target, y)
+    _check_rows(arrow, [name for name in names if name not in read_from], missing)
     support = read(
         arrow,
         factors=names,
         target=target,
         target_kind=None if target is None else "label",
         bins=bins,
+        sets=sets,
         missing="value" if missing == "value" else "leave out",
     )
-    return _number_rows(arrow, support, bins or {})
+    if missing == "refuse" and support.left_out.get("(any)"):
+        raise _missing(next(iter(support.left_out)), support.left_out["(any)"], len(arrow))
+    return _number_rows(arrow, support, bins or {}, read_from)
 
 
 def rows_with_sides(
@@ -214,16 +223,22 @@ def _check_rows(arrow: pa.Table, names: list[str], missing: Missing) -> None:
     for name in names if missing == "refuse" else ():
         absent = pc.sum(pc.is_null(arrow[name], nan_is_null=True)).as_py()
         if absent:
-            raise TableError(
-                f"{name!r} is missing in {absent:,} of {len(arrow):,} rows",
-                why="such a row holds no combination, so it belongs to no side",
-                instead="leave them out: missing='leave out'; or let missing be a value of its own: missing='value'",
-            )
+            raise _missing(name, absent, len(arrow))
 
 
-def _number_rows(arrow: pa.Table, support: Support, bins: Mapping[str, Bins]) -> RowSupport:
+def _missing(name: str, absent: int, rows: int) -> TableError:
+    return TableError(
+        f"{name!r} is missing in {absent:,} of {rows:,} rows",
+        why="such a row holds no combination, so it belongs to no side",
+        instead="leave them out: missing='leave out'; or let missing be a value of its own: missing='value'",
+    )
+
+
+def _number_rows(
+    arrow: pa.Table, support: Support, bins: Mapping[str, Bins], sets: Mapping[str, SetColumns]
+) -> RowSupport:
     """The combination of each row, and its class."""
-    found = row_codes(arrow, support, bins=bins)
+    found = row_codes(arrow, support, bins=bins, sets=sets)
     labels = isinstance(support.target, LabelTarget) and found.answers is not None
     return RowSupport(support, found.combination, _places(found.answers) if labels else None)
 

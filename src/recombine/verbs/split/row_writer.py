@@ -7,7 +7,7 @@ understood beside it.
 
 import errno
 import glob
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,7 @@ def open_locally(
 ) -> Iterator[OpenTable]:
     """The source in a DuckDB of our own: files and frames are there already, other engines' rows are fetched once."""
     with opened(source, table=table, sniff_all=sniff_all) as open_table:
-        columns.require(open_table.table, question.factors, role="a factor")
+        columns.require(open_table.table, question.columns, role="a factor")
         if question.target is not None:
             columns.require(open_table.table, [question.target], role="the strata")
         if open_table.backend.name == "duckdb" and not type(source).__module__.startswith("ibis."):
@@ -78,18 +78,19 @@ def _fetch(open_table: OpenTable, rows: Any, path: Path) -> None:
         raise unreadable(open_table.name, error, engine=open_table.backend.name) from error
 
 
-def rows_to_write(open_table: OpenTable, question: TableQuery, staging: Path, column: str) -> OutgoingRows:
-    """The rows as they will be written."""
+def rows_to_write(open_table: OpenTable, question: TableQuery, staging: Path, written: Sequence[str]) -> OutgoingRows:
+    """The rows as they will be written, beside which there will be some new columns."""
     fetched = _fetched_path(staging).exists()
     as_text = destinations.ending(staging).startswith((".csv", ".tsv")) and question.where is None and not fetched
     kept = open_table.table if fetched else filtered(open_table.table, question.where, open_table.backend)
     rows = rows_as_text(open_table, question) if as_text else OutgoingRows(kept, {})
-    taken = [name for name in rows.table.columns if name.lower() == column.lower()]
+    new = {name.lower() for name in written}
+    taken = [name for name in rows.table.columns if name.lower() in new]
     if taken:
         raise ColumnError(
             f"the table already has a column {taken[0]!r}",
             why="the side of each row is to be written there",
-            instead=f"name another: column='{column}2' (--column {column}2)",
+            instead=f"name another: column='{written[0]}2' (--column {written[0]}2)",
         )
     return rows
 
@@ -111,7 +112,7 @@ def rows_as_text(open_table: OpenTable, question: TableQuery) -> OutgoingRows:
     """The rows of a CSV file with all columns as text; any other table as it is."""
     path = Path(open_table.name).expanduser()
     schema = open_table.table.schema()
-    needed = [name for name in (*question.factors, question.target) if name is not None]
+    needed = [name for name in (*question.columns, question.target) if name is not None]
     if not _is_csv(path) or not all(_plainly_written(schema[name]) for name in needed):
         return OutgoingRows(open_table.table, {})
     try:

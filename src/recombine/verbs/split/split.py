@@ -23,13 +23,16 @@ from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
 from recombine.data.columns import FactorKey
 from recombine.data.engine import OpenTable, run, sniffing_again, unreadable
+from recombine.data.group_counts import asked_of
+from recombine.data.set_columns import set_columns
 from recombine.data.table_query import TableQuery
 from recombine.verbs.split import destinations, manifest
 from recombine.verbs.split.checker import SEEN
+from recombine.verbs.split.element_holdout import HoldOutElements
 from recombine.verbs.split.lint.side_counts import SplitReading
 from recombine.verbs.split.random_holdout import HoldOutCombinations
 from recombine.verbs.split.row_writer import OutgoingRows, draw_seen_rows, open_locally, rows_to_write
-from recombine.verbs.split.split_result import Split, count_combinations, decide, join_table, summarize_split
+from recombine.verbs.split.split_result import KEY, Split, count_combinations, decide, join_table, summarize_split
 from recombine.verbs.split.splitter import Splitter
 
 _SEEN_SHARE = 0.1  # of the training rows, kept apart to be compared with unseen ones
@@ -63,6 +66,8 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
     column `fold` instead. `seen_share` of the training rows (default: a tenth; 0 for none) are not trained on but kept
     apart as `seen`, drawn by a hash of the row or of its `id`: test rows of seen combinations, so that `evaluate` can
     compare scores on seen and unseen ones. A row that misses a factor gets no side, unless `missing="value"`.
+    `sets` are factors whose value is a set, as in `recombine.read`; `HoldOutElements` writes beside the side what kind
+    of set each held-out row has (`split_rung`).
 
     >>> import tempfile, recombine
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
@@ -87,6 +92,7 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
         note=note,
         file=_file_name(path),
         column=column,
+        rung_column=f"{column}_rung" if isinstance(splitter, HoldOutElements) else None,
         copy_options=destinations.options_for(path, column),
         seen_share=seen_share,
         id=id,
@@ -108,6 +114,7 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
         target_kind=None if strata is None else "label",
         where=reading.get("where"),
         bins=dict(splitter.bins or {}),
+        sets=set_columns(splitter.sets),
         # a splitter refuses rows that miss a factor in memory; written tables keep them, on no side
         missing=reading.get("missing") or ("value" if splitter.missing == "value" else "leave out"),
     )
@@ -132,6 +139,7 @@ def _bound_splitter(by: Any, *, factors: Sequence[str] | None, target: str | Non
         "factors": factors,
         "stratify": target,
         "bins": reading.get("bins"),
+        "sets": reading.get("sets"),
         "missing": reading.get("missing"),
     }
     given = {name: value for name, value in named.items() if value}
@@ -168,6 +176,7 @@ class _WritingPlan:
     note: Path
     file: FileName
     column: str
+    rung_column: str | None
     copy_options: str
     seen_share: float
     id: str | None
@@ -183,7 +192,8 @@ def _write(source: Any, new: Path, query: TableQuery, plan: _WritingPlan, *, sni
     with explained(path), open_locally(source, query, plan.table, staging, sniff_all=sniff_all) as open_table:
         try:
             open_table.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
-            rows = rows_to_write(open_table, query, staging, plan.column)
+            new_columns = [plan.column, *([] if plan.rung_column is None else [plan.rung_column])]
+            rows = rows_to_write(open_table, query, staging, new_columns)
             drawn = draw_seen_rows(rows, plan.id, share=plan.seen_share, seed=plan.seed)
             counted = count_combinations(
                 open_table, rows, drawn, query, of_step(plan.progress, "counting combinations")
@@ -260,23 +270,31 @@ def _copy(
 ) -> int:
     """One streaming join: every row with the side of its combination; answers with how many were written."""
     connection = open_table.backend.con
-    names = assignment.column_names[: len(keys)]
+    added = {f"{KEY}{name}": asked for name, asked in asked_of(keys).items()}
+    names = list(added)
     connection.register("recombine_assignment", assignment)
-    added = {name: key.expression for name, key in zip(names, keys, strict=True)}
     keyed = rows.table.mutate(**added, recombine_drawn=ibis.literal(False) if drawn is None else drawn)
     unwritten = ", ".join([*names, "recombine_drawn", *rows.understood.values()])
     same = " AND ".join(f"source.{name} IS NOT DISTINCT FROM assigned.{name}" for name in names)
     seen = f"CASE WHEN assigned.may_be_seen AND source.recombine_drawn THEN '{SEEN}' ELSE assigned.side END"
-    column, place = plan.column.replace('"', '""'), str(staging).replace("'", "''")
+    place = str(staging).replace("'", "''")
+    written = f"{seen} AS {_quoted(plan.column)}"
+    if plan.rung_column is not None:
+        written += f", assigned.rung AS {_quoted(plan.rung_column)}"
     query = (
-        f'COPY (SELECT source.* EXCLUDE ({unwritten}), {seen} AS "{column}" '  # noqa: S608
+        f"COPY (SELECT source.* EXCLUDE ({unwritten}), {written} "  # noqa: S608
         f"FROM ({open_table.backend.compile(keyed)}) AS source "
-        f"LEFT JOIN recombine_assignment AS assigned ON {same}) TO '{place}' ({plan.copy_options})"
+        f"LEFT JOIN (SELECT DISTINCT * FROM recombine_assignment) AS assigned ON {same}) "
+        f"TO '{place}' ({plan.copy_options})"
     )
     # the rows keep their order: the table is the side that streams past, and batches are written as they came
     connection.execute("SET preserve_insertion_order = true")
     connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     return int(run(_Statement(connection), query, of_step(plan.progress, "writing rows")).column(0)[0].as_py())
+
+
+def _quoted(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True)

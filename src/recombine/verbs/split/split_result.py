@@ -21,12 +21,14 @@ from recombine.base.words import amount, count, free_name, listing, percent
 from recombine.data import columns
 from recombine.data.columns import FactorKey
 from recombine.data.engine import OpenTable, Progress
-from recombine.data.group_counts import Aggregate, count_groups
+from recombine.data.group_counts import Aggregate, asked_of, count_groups
+from recombine.data.sets import is_nothing
 from recombine.data.space import MISSING, text
 from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble, encoded, without_missing
 from recombine.data.table_query import TableQuery
 from recombine.numerics.groups import Ints
+from recombine.verbs.audit.set_coverage import RUNGS, element_rungs
 from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.split.checker import SEEN, TRAIN, digest
 from recombine.verbs.split.invariants import Invariant
@@ -35,8 +37,13 @@ from recombine.verbs.split.splitter import Splitter
 
 SIDE_COLUMN = "recombine_side"
 """The assignment's column for the side: no factor is likely to bear its name."""
+RUNG_COLUMN = "recombine_rung"
+"""And for the kind of a held-out combination, where the splitter names kinds."""
+KEY = "recombine_key_"
+"""What stands before the name of a key by which rows are told their side."""
 SIDES = (TRAIN, "test")
 _NAMED = 3  # values, and folds, that a sentence names
+_ALL_DRAWN = ("combo_seen2", *(f"combo{size}_seen{size}" for size in range(3, 20)))
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,18 @@ class SplitSide:
     name: str
     rows: int
     combinations: int
+
+
+@dataclass(frozen=True)
+class SplitRung:
+    """Held-out combinations of one kind, and what their elements were measured in: by training rows, not by a draw."""
+
+    name: str
+    combinations: int
+    rows: int
+    all_seen_alone: int
+    seen_with_others_only: int
+    one_never_seen: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +98,7 @@ class Split(Result):
     digest: str
     assignment: pa.Table
     provenance: Provenance
+    rungs: tuple[SplitRung, ...] = ()
 
     @property
     def table(self) -> pa.Table:
@@ -94,11 +114,11 @@ class Split(Result):
                 why=f"there are {len(self.factors)} factors: {', '.join(self.factors)}",
                 instead="give one value for each, in that order, or a mapping from factor to value",
             )
-        return self._side_of.get(tuple(MISSING if value is None else text(value) for value in values))
+        return self._side_of.get(tuple(map(_key, values)))
 
     @cached_property
-    def _side_of(self) -> dict[tuple[str, ...], str | None]:
-        columns = [self.assignment[name].to_pylist() for name in self.factors]
+    def _side_of(self) -> dict[tuple[Any, ...], str | None]:
+        columns = [map(_key, self.assignment[name].to_pylist()) for name in self.factors]
         return dict(zip(zip(*columns, strict=True), self.assignment[SIDE_COLUMN].to_pylist(), strict=True))
 
     @property
@@ -121,18 +141,25 @@ class Split(Result):
             "rows": self.rows,
             "combinations": self.combinations,
             "digest": self.digest,
-        }
+        } | ({"rungs": [asdict(rung) for rung in self.rungs]} if self.rungs else {})
         return Record("split", data, {"assignment": self.assignment}, self.provenance)
 
     @classmethod
     def from_record(cls, record: Record) -> "Split":
         """Back from plain data."""
-        told = revive_all(cls, TOLD, record.data)
+        told = revive_all(cls, TOLD, {"rungs": (), **record.data})
         return cls(**told, assignment=record.tables["assignment"], provenance=record.provenance)
 
 
 TOLD = tuple(field.name for field in fields(Split) if field.name not in ("assignment", "provenance"))
 """What a manifest says of a split, beside where it came from."""
+
+
+def _key(value: Any) -> Any:
+    """A value as it is looked up: its text, and of a set its elements, in any order."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return frozenset(text(one) for one in value if not is_nothing(one))
+    return MISSING if value is None else text(value)
 
 
 def lost_values(assignment: pa.Table, factors: Sequence[str]) -> dict[str, list[str]]:
@@ -147,6 +174,9 @@ def lost_values(assignment: pa.Table, factors: Sequence[str]) -> dict[str, list[
     for factor in factors:
         # under names of our own: Arrow takes a name such as '.x' for a path into a struct
         both = pa.table({"value": placed[factor], "side": placed[SIDE_COLUMN]})
+        if pa.types.is_list(both["value"].type):  # an element is lost with the last set that holds it
+            owner = pc.list_parent_indices(both["value"])
+            both = pa.table({"value": pc.list_flatten(both["value"]), "side": both["side"].take(owner)})
         ends = both.group_by("value").aggregate([("side", "min"), ("side", "max")])
         alone = ends.filter(pc.equal(ends["side_min"], ends["side_max"])).sort_by("value")
         for value, side in zip(alone["value"].to_pylist(), alone["side_min"].to_pylist(), strict=True):
@@ -174,6 +204,7 @@ class Decided:
     side: Ints
     seen: Ints
     invariants: tuple[Invariant, ...]
+    rungs: tuple[str, ...] | None = None
 
 
 def count_combinations(
@@ -195,7 +226,7 @@ def count_combinations(
     kept, _ = without_missing(lines, keys, lines["rows"].to_numpy(), question)
     combination = support.groups(range(len(keys))).lookup(encoded(kept, keys, question)[1])
     drawn_rows = np.bincount(combination, weights=kept["drawn"].to_numpy(), minlength=len(support)).astype(np.int64)
-    return CountedCombinations(support, keys, kept.select([f"f{k}" for k in range(len(keys))]), combination, drawn_rows)
+    return CountedCombinations(support, keys, kept.select(list(asked_of(keys))), combination, drawn_rows)
 
 
 def decide(splitter: Splitter, counted: CountedCombinations, seen_share: float) -> Decided:
@@ -210,23 +241,23 @@ def decide(splitter: Splitter, counted: CountedCombinations, seen_share: float) 
     side = np.select([sides.train, sides.test], [0, 1], default=-1)
     # a combination that would be drawn whole stays whole: what is called seen must still be seen in training
     may = sides.train & (counted.drawn < support.counts) if seen_share else np.zeros(len(support), dtype=bool)
-    return Decided(SIDES, side, np.where(may, counted.drawn, 0), found.invariants)
+    return Decided(SIDES, side, np.where(may, counted.drawn, 0), found.invariants, sides.rungs)
 
 
 def join_table(counted: CountedCombinations, decided: Decided) -> pa.Table:
-    """The engine's own keys of each combination, once each, with the side."""
-    once, combination = counted.raw, counted.combination
-    keys = once.column_names
-    if len(once) > len(counted.support):  # a line for each class, too
-        lines = once.append_column("combination", pa.array(combination))
-        once = lines.group_by(keys).aggregate([("combination", "min")])
-        combination = once["combination_min"].to_numpy()
-    side = decided.side[combination]
+    """The engine's own keys of each combination, with the side; where classes were counted, a line for each class."""
+    side = decided.side[counted.combination]
     words = pa.array(decided.words, pa.string()).take(pa.array(side, mask=side < 0))
     if decided.words != SIDES:
         words = words.cast(pa.int32())
-    named = {f"recombine_key{k}": once[key] for k, key in enumerate(keys)}
-    return pa.table(named | {"side": words, "may_be_seen": decided.seen[combination] > 0})
+    told: dict[str, Any] = {"side": words, "may_be_seen": decided.seen[counted.combination] > 0}
+    if decided.rungs is not None:
+        told["rung"] = _rung_column(decided.rungs).take(pa.array(counted.combination))
+    return pa.table({f"{KEY}{name}": counted.raw[name] for name in counted.raw.column_names} | told)
+
+
+def _rung_column(rungs: Sequence[str]) -> pa.Array:
+    return pa.array([rung or None for rung in rungs], pa.string())
 
 
 def summarize_split(
@@ -247,13 +278,19 @@ def summarize_split(
     if decided.seen.any():
         sides.append(SplitSide(SEEN, int(decided.seen.sum()), int((decided.seen > 0).sum())))
     placed = np.flatnonzero(decided.side >= 0)
-    labels: dict[str, Any] = support.space.labels(support.codes)
+    labels: dict[str, Any] = support.space.labels(support.codes, lists=True)
     words = pa.array(decided.words, pa.string()).take(pa.array(decided.side, mask=decided.side < 0))
-    assignment = pa.table({**labels, SIDE_COLUMN: words, free_name("rows", labels): rows})
+    told = {} if decided.rungs is None else {RUNG_COLUMN: _rung_column(decided.rungs)}
+    assignment = pa.table({**labels, SIDE_COLUMN: words, **told, free_name("rows", labels): rows})
+    rungs = () if decided.rungs is None else _count_rungs(support, decided, decided.rungs)
     return Split(
         verdict=_verdict(sides, decided, column),
         grade="sound",
-        reasons=(*_values_at_risk(assignment, splitter, decided), *_reasons(support, decided, provenance)),
+        reasons=(
+            *_values_at_risk(assignment, splitter, decided),
+            *_rung_reasons(rungs),
+            *_reasons(support, decided, provenance),
+        ),
         splitter=repr(splitter),
         factors=support.space.names,
         column=column,
@@ -265,7 +302,39 @@ def summarize_split(
         digest=digest(support, decided.side[placed], decided.words, placed),
         assignment=assignment,
         provenance=provenance,
+        rungs=rungs,
     )
+
+
+def _count_rungs(support: Support, decided: Decided, named: Sequence[str]) -> tuple[SplitRung, ...]:
+    """The held-out combinations by kind, and by what their elements stand in among the training combinations."""
+    training = support.subset(np.flatnonzero(decided.side == 0))
+    kind, measured = np.array(named), np.array(element_rungs(training, support.codes))
+    rows = support.counts.astype(np.int64)
+    return tuple(
+        SplitRung(
+            str(name),
+            int((kind == name).sum()),
+            int(rows[kind == name].sum()),
+            *(int(((kind == name) & (measured == rung)).sum()) for rung in RUNGS),
+        )
+        for name in np.unique(kind[kind != ""])
+    )
+
+
+def _rung_reasons(rungs: Sequence[SplitRung]) -> tuple[str, ...]:
+    """How many sets there are of each kind, and where *seen* was drawn and not measured."""
+    if not rungs:
+        return ()
+    said = [f"Held out: {listing([f'{rung.name} {count(rung.combinations)}' for rung in rungs])}."]
+    hollow = [rung for rung in rungs if rung.name in _ALL_DRAWN and rung.one_never_seen]
+    said += [
+        f"Of {count(rung.combinations)} {rung.name}, {count(rung.one_never_seen)} "
+        f"{'holds' if rung.one_never_seen == 1 else 'hold'} an element that is in no training row: "
+        "it was drawn as seen, and never measured without the others."
+        for rung in hollow
+    ]
+    return tuple(said)
 
 
 def _verdict(sides: list[SplitSide], decided: Decided, column: str) -> str:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from recombine.base.checks import check_choice, check_seed, check_whole
 from recombine.base.errors import SettingError
 from recombine.data.columns import Bins
+from recombine.data.set_columns import SetSource, set_columns
 from recombine.data.space import Value
 from recombine.data.support import Support
 from recombine.numerics.groups import Ints
@@ -32,6 +33,7 @@ class Assignment:
     """The side of each combination of a support: held out, left out of both sides, else training.
 
     `absent` lists conjunctions that were chosen to be wholly absent from training; the checker looks for them.
+    `rungs` names, where a splitter has names for them, the kind of each held-out combination; "" in training.
 
     >>> Assignment.of(np.array([True, False])).train.tolist()
     [False, True]
@@ -40,6 +42,7 @@ class Assignment:
     test: Mask
     left_out: Mask
     absent: tuple[Mapping[str, Value], ...] = ()
+    rungs: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -60,21 +63,32 @@ class Splitter(ABC):
 
     `factors` names the columns, or their positions; a splitter that is given to `recombine.split` may leave them to it.
     `table` binds a table that holds them, row by row beside X, for callers whose X does not. `bins` says how numbers
-    become values, as in `recombine.read`. A row that misses a factor is refused, unless `missing="leave out"` puts it
-    on no side, or `missing="value"` makes missing a value.
+    become values, as in `recombine.read`, and `sets` which factors are sets: they are factors after those that were
+    named, and one alone is enough. A row that misses a factor is refused, unless `missing="leave out"` puts it on no
+    side, or `missing="value"` makes missing a value.
     """
 
     guarantees: ClassVar[tuple[str, ...]] = ("values", "none")
+    takes_sets: ClassVar[bool] = False
     factors: Names = ()
     _: KW_ONLY
     table: Any = None
     bins: Mapping[str, Bins] | None = None
+    sets: Mapping[str, SetSource] | None = None
     missing: Missing = "refuse"
 
     def __post_init__(self) -> None:
         for setting in fields(self):
             object.__setattr__(self, setting.name, _python_own(getattr(self, setting.name)))
-        object.__setattr__(self, "factors", _checked_factors(self.factors))
+        read_from = set_columns(self.sets)
+        if read_from and not self.takes_sets:
+            raise SettingError(
+                f"{type(self).__name__} with the set {next(iter(read_from))!r}",
+                why="it asks for values that stand in an order or have parts in training, and a set is one whole value",
+                instead="hold sets out by HoldOutCombinations, CombinationKFold or HoldOutElements "
+                "(--by combinations, kfold or simulation)",
+            )
+        object.__setattr__(self, "factors", _checked_factors(self.factors, sets=tuple(read_from)))
         if not isinstance(self.bins, Mapping | None):
             raise SettingError(
                 f"bins={self.bins!r}",
@@ -127,6 +141,7 @@ class Splitter(ABC):
             y=y,
             table=self.table,
             bins=self.bins,
+            sets=self.sets,
             stratify=getattr(self, "stratify", None),
             missing=self.missing,
         )
@@ -203,18 +218,19 @@ def _python_own(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _checked_factors(named: Any) -> tuple[str | int, ...]:
+def _checked_factors(named: Any, *, sets: tuple[str, ...] = ()) -> tuple[str | int, ...]:
     """The factors' names or positions, at least two and each once; none at all where `recombine.split` will give them.
 
-    >>> _checked_factors(["colour", "shape"])
-    ('colour', 'shape')
+    >>> _checked_factors(["colour", "shape"]), _checked_factors((), sets=("genes",))
+    (('colour', 'shape'), ('genes',))
     """
-    if isinstance(named, tuple) and not named:
+    if isinstance(named, tuple) and not named and not sets:
         return ()
     several = isinstance(named, Iterable) and not isinstance(named, str | bytes | Mapping)
     factors = tuple(_python_own(factor) for factor in named) if several else (named,)
+    factors += tuple(name for name in sets if name not in factors)
     strange = [factor for factor in factors if not isinstance(factor, str | int) or isinstance(factor, bool)]
-    if strange or len(factors) < 2:
+    if strange or len(factors) < (1 if sets else 2):
         raise SettingError(
             f"factors={named!r}",
             why="a combination needs at least two factors, each a column's name or its position",

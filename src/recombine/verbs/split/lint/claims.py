@@ -55,8 +55,8 @@ class Expectation:
     class_tolerance: float = 0.1
     exchangeable: Sequence[str] = ()
 
-    def check(self, factors: Sequence[str]) -> None:
-        """Refuse what means nothing, or nothing for these factors."""
+    def check(self, factors: Sequence[str], *, sets: Sequence[str] = ()) -> None:
+        """Refuse what means nothing, or nothing for these factors, some of which are sets."""
         why = "it is not among the claims that a split can be held to"
         check_choice("expect", self.claim, CLAIMS, why=why, instead=f"write one of {', '.join(CLAIMS)}")
         why = f"a conjunction holds values of 2 to {len(factors)} of the factors here"
@@ -70,6 +70,12 @@ class Expectation:
             why="it is a difference of two shares, which lies between 0 and 1",
             instead="write for example class_tolerance=0.1 (--class-tolerance 0.1)",
         )
+        if sets and self.claim == "conjunctions":
+            raise SettingError(
+                f"expect='conjunctions' with the set {sets[0]!r}",
+                why="conjunctions are of values, and how many elements of a set would make one is not said",
+                instead="write expect='combinations' (--expect combinations), which holds for whole sets",
+            )
         if self.cold and self.claim != "values":
             raise SettingError(
                 f"cold={list(self.cold)} with expect={self.claim!r}",
@@ -78,7 +84,7 @@ class Expectation:
             )
         for setting, names in (("cold", self.cold), ("exchangeable", self.exchangeable)):
             for name in names:
-                if name not in factors:
+                if name not in factors or (setting == "exchangeable" and name in sets):
                     raise SettingError(
                         f"{setting}: there is no factor {name!r}",
                         why="it is not among the factors",
@@ -174,48 +180,59 @@ def check_values(sided: Sided, expect: Claim, cold: Sequence[str], exchangeable:
     """
     if not sided.on(TEST).any():
         return LintCheck("values", "not enough evidence", "There are no test rows to look at.")
-    novel = _novel(sided, exchangeable)
-    return _check_cold_start(sided, novel, cold) if expect == "values" else _check_composing(sided, novel, expect)
+    known = _known_values(sided, exchangeable)
+    lost = [held.sums((~seen).astype(np.int64)) > 0 for held, seen in zip(sided.whole.value_rows, known, strict=True)]
+    novel = np.stack(lost, axis=1)
+    if expect == "values":
+        return _check_cold_start(sided, novel, cold)
+    return _check_composing(sided, known, int(sided.counts[:, TEST][novel.any(axis=1)].sum()), expect)
 
 
-def _novel(sided: Sided, exchangeable: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """For each combination and factor, whether its value is not in training."""
-    codes, factors = sided.whole.codes, sided.whole.space.factors
-    known = [
-        np.bincount(codes[sided.on(TRAIN), k], minlength=size) > 0 for k, size in enumerate(sided.whole.space.sizes)
-    ]
+def _known_values(sided: Sided, exchangeable: Sequence[str]) -> list[npt.NDArray[np.bool_]]:
+    """For each factor, which of its values, or of the elements of its sets, are in training."""
+    factors, trained = sided.whole.space.factors, np.flatnonzero(sided.on(TRAIN))
+    known = [held.take(trained).counts() > 0 for held in sided.whole.value_rows]
     places = [sided.factors.index(name) for name in exchangeable]
     shown = {factors[k].labels[value] for k in places for value in np.flatnonzero(known[k]).tolist()}
     for k in places:
         known[k] = np.array([label in shown for label in factors[k].labels], dtype=bool)
-    return np.stack([~seen[codes[:, k]] for k, seen in enumerate(known)], axis=1)
+    return known
 
 
-def _check_composing(sided: Sided, novel: npt.NDArray[np.bool_], expect: Claim) -> LintCheck:
-    test = sided.counts[:, TEST]
+def _check_composing(sided: Sided, known: Sequence[npt.NDArray[np.bool_]], rows_hit: int, expect: Claim) -> LintCheck:
+    test, factors = sided.counts[:, TEST], sided.whole.space.factors
     lost = []
-    for k, factor in enumerate(sided.whole.space.factors):
-        rows = np.bincount(sided.whole.codes[:, k], weights=test * novel[:, k], minlength=len(factor.values))
-        lost += [(int(rows[value]), factor.name, factor.labels[value]) for value in np.flatnonzero(rows)]
+    for k, held in enumerate(sided.whole.value_rows):
+        rows = np.where(known[k], 0, held.back(test))
+        labels = factors[k].effect_labels
+        lost += [(int(rows[value]), factors[k].name, labels[value], k, value) for value in np.flatnonzero(rows)]
     lost.sort(key=lambda one: (-one[0], one[1:]))
+    noun = "element" if sided.whole.space.set_factors else "value"
     if not lost:
-        return LintCheck("values", "told" if expect == "rows" else "pass", "Every test value is in training.")
-    rows_hit = int(test[novel.any(axis=1)].sum())
-    listed = [f"{factor}={value} ({amount(rows, 'test row')})" for rows, factor, value in lost[:3]]
+        return LintCheck("values", "told" if expect == "rows" else "pass", f"Every test {noun} is in training.")
+    listed = [
+        f"{factor}={value} ({amount(rows, 'test row')}{_test_sets(sided, k, place)})"
+        for rows, factor, value, k, place in lost[:3]
+    ]
     where = "complete training rows" if sided.support.left_out else "training"
-    said = f"{amount(len(lost), 'value')} never {'appears' if len(lost) == 1 else 'appear'} in {where}: "
+    said = f"{amount(len(lost), noun)} never {'appears' if len(lost) == 1 else 'appear'} in {where}: "
     said += f"{few(listed, len(lost))}."
-    table = pa.table(
-        {
-            "factor": [factor for _, factor, _ in lost[:MOST_CULPRITS]],
-            "value": [value for _, _, value in lost[:MOST_CULPRITS]],
-            "test_rows": [rows for rows, _, _ in lost[:MOST_CULPRITS]],
-        }
-    )
+    named = dict(zip(("test_rows", "factor", "value"), zip(*lost[:MOST_CULPRITS], strict=True), strict=False))
+    table = pa.table({name: list(named[name]) for name in ("factor", "value", "test_rows")})
     if expect == "rows":
         return LintCheck("values", "told", said, len(lost), table)
     said += f" {_capital(amount(rows_hit, 'test row'))} cannot be answered by composing."
     return LintCheck("values", "fail", said, len(lost), table)
+
+
+def _test_sets(sided: Sided, k: int, element: int) -> str:
+    """The test sets that hold an element, in words; nothing of an ordinary value."""
+    factor, held = sided.whole.space.factors[k], sided.whole.value_rows[k]
+    if factor.sets is None:
+        return ""
+    places = np.unique(held.owners[held.columns == element])
+    codes = np.unique(sided.whole.codes[places[sided.on(TEST)[places]], k])
+    return f" in {few([factor.label(int(code)) for code in codes[:3]], len(codes))}"
 
 
 def _check_cold_start(sided: Sided, novel: npt.NDArray[np.bool_], cold: Sequence[str]) -> LintCheck:

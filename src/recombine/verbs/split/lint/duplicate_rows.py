@@ -68,7 +68,7 @@ def identify(open_table: OpenTable, side: str, sided: Sided, query: SplitQuery, 
     # where no combination stands on two sides, no row can, as long as every row holds a whole combination
     if not sided.support.left_out and ((sided.counts[:, : len(_SIDES)] > 0).sum(axis=1) <= 1).all():
         return Identity("the combinations", shared=dict.fromkeys(_PAIRS, 0), apart=True)
-    if not set(names) - {*sided.factors, query.target}:
+    if not set(names) - {*query.columns, query.target}:
         return Identity("all columns", "there are no columns but the factors and the target")
     return _compare_rows(open_table, side, sided, names, f"all {len(names)} columns but the split", progress)
 

@@ -16,6 +16,7 @@ from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
 from recombine.base.words import amount, listing
 from recombine.data.engine import sniffing_again, unreadable
+from recombine.data.set_columns import set_columns
 from recombine.data.split_sides import SIDES, SplitColumn
 from recombine.verbs.split.checker import SEEN, digest
 from recombine.verbs.split.lint import claims, duplicate_rows, side_checks
@@ -64,7 +65,7 @@ _FAULT = {
 def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
     source: Any = None,
     *,
-    factors: Sequence[str],
+    factors: Sequence[str] = (),
     target: str | None = None,
     split: str | SplitColumn = "split",
     train: Any = None,
@@ -82,7 +83,8 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
     lists more tables that were trained on. Where the column's words are not the usual ones, `split` says what they
     mean: `SplitColumn("split", test=["unseen"])`. `id` names what tells rows apart. `target` adds the shares of the
     classes. An `Expectation` says more of the claim: of which order, how strictly, and which factors can be exchanged.
-    `where`, `bins`, `missing` and `table` are those of `recombine.read`.
+    `where`, `bins`, `sets`, `missing` and `table` are those of `recombine.read`: the same set in another order is the
+    same set, and what training must show of a set is each of its elements.
 
     >>> before = {"drug": ["a", "a", "b"], "cell": ["k", "l", "k"]}
     >>> found = lint(train=before, test={"drug": ["b", "b"], "cell": ["l", "k"]}, factors=["drug", "cell"])
@@ -91,8 +93,11 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
     """
     check_known(reading, [*_SETTINGS, *SplitReading.__annotations__], who="a lint")
     expectation = expect if isinstance(expect, Expectation) else Expectation(expect)
+    named = (factors,) if isinstance(factors, str) else tuple(factors)
+    read_from = set_columns(reading.get("sets"))
     query = SplitQuery(
-        factors=(factors,) if isinstance(factors, str) else tuple(factors),
+        factors=(*named, *(name for name in read_from if name not in named)),
+        sets=read_from,
         target=target,
         where=reading.get("where"),
         bins=dict(reading.get("bins") or {}),
@@ -101,7 +106,7 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
         column=split if isinstance(split, SplitColumn) else SplitColumn(split),
         id=id,
     )
-    expectation.check(query.factors)
+    expectation.check(query.factors, sets=tuple(read_from))
     parts = parts_of(source, {"train": train, "validation": validation, "test": test}, against)
     counting = of_step(progress, "counting the sides")
     try:

@@ -26,6 +26,7 @@ from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.numerics.hypothesis_tests import bonferroni
 from recombine.verbs.audit.combination_status import rungs
 from recombine.verbs.audit.determinacy import determinacy
+from recombine.verbs.audit.set_coverage import RUNGS, element_rungs
 from recombine.verbs.audit.structural_zeros import suspect_zeros
 from recombine.verbs.split.checker import SEEN
 from recombine.verbs.split.invariants import combination_text
@@ -109,7 +110,16 @@ def check_reach(sided: Sided) -> LintCheck:
     said = f"To training, the {amount(len(asked), 'test combination')} {'is' if len(asked) == 1 else 'are'}"
     zeros, _ = suspect_zeros(sided.whole)
     never = "" if zeros is None else f" {zeros.sentence}"
-    return LintCheck("determined", "told", f"{said}: {listing(parts)}.{never}")
+    return LintCheck("determined", "told", f"{said}: {listing(parts)}.{_element_rungs(sided, asked)}{never}")
+
+
+def _element_rungs(sided: Sided, asked: Ints) -> str:
+    """By what their elements were measured in, how many test sets there are; nothing without sets."""
+    if not sided.whole.space.set_factors:
+        return ""
+    found = element_rungs(sided.training, sided.whole.codes[asked])
+    parts = [f"{rung} {count(number)}" for rung in RUNGS if (number := found.count(rung))]
+    return f" Their elements in training: {listing(parts)}."
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from recombine.data import columns
 from recombine.data.columns import Bins, FactorKey
 from recombine.data.engine import OpenTable, Progress, stream
 from recombine.data.group_counts import Aggregate, EngineCounts, count_groups
+from recombine.data.set_columns import SetSource
 from recombine.data.sources import opened
 from recombine.data.space import Value, text
 from recombine.data.split_sides import SIDES, Side, SplitColumn, sides_of
@@ -47,6 +48,7 @@ class SplitReading(TypedDict, total=False):
 
     where: Where | None
     bins: Mapping[str, Bins] | None
+    sets: Mapping[str, SetSource] | None
     missing: Literal["leave out", "value"]
     table: str | None
     command: str | None
@@ -132,7 +134,7 @@ def count_sides(open_table: OpenTable, side: str, query: SplitQuery, progress: P
         by = {"side": columns.key(table, side, bins=None, declared=True, backend=backend).expression}
         return Aggregate(by if query.target is None else by | {"target": _label(table, query.target)})
 
-    plain = TableQuery(factors=query.factors, bins=query.bins)
+    plain = TableQuery(factors=query.factors, bins=query.bins, sets=query.sets)
     counts = count_groups(open_table, plain, aggregate, progress=progress)
     lines, keys, split = counts.lines, counts.keys, query.column.name
     raw = pc.dictionary_encode(lines["side"], null_encoding="encode").combine_chunks()
@@ -149,6 +151,7 @@ def count_sides(open_table: OpenTable, side: str, query: SplitQuery, progress: P
         target=query.target,
         target_kind=None if target is None else target.kind,
         bins=query.bins,
+        sets=query.sets,
         domain={split: EVERY_SIDE},
         missing=query.missing,
     )
@@ -239,7 +242,7 @@ def open_split(
 ) -> Iterator[tuple[OpenTable, str]]:
     """The split as one table for the time of one check, and the column that tells the side."""
     split, target, where = query.column.name, query.target, query.where
-    needed = [*query.factors, *([target] if target else [])]
+    needed = [*query.columns, *([target] if target else [])]
     wanted = None if query.id is None or where is not None else [*needed, query.id]
     if len(parts) == 1:
         only = None if wanted is None else [*wanted, split]
@@ -274,12 +277,14 @@ def open_split(
 
 def _require_split(open_table: OpenTable, query: SplitQuery) -> None:
     """The column of the split is there; a table without one is not told of its other columns but how to get it."""
-    split, factors = query.column.name, query.factors
+    split = query.column.name
     if split in open_table.table.columns:
         return
     close = get_close_matches(split.lower(), [name.lower() for name in open_table.table.columns], n=1, cutoff=0.7)
     near = next((name for name in open_table.table.columns if name.lower() in close), None)
-    anew = f"recombine split {open_table.name} --factors {','.join(factors)} --out held.parquet"
+    plain = ",".join(name for name in query.factors if name not in query.sets)
+    named = [f"--factors {plain}"] * bool(plain) + [f"--set {name}={one}" for name, one in query.sets.items()]
+    anew = f"recombine split {open_table.name} {' '.join(named)} --out held.parquet"
     raise ColumnError(
         f"no column {split!r} (given as the split)",
         why="the table tells of no row whether it is for training or for test",
