@@ -92,13 +92,10 @@ def test_what_cannot_be_read_as_a_set_is_refused_in_words(given, said) -> None:
 def test_verbs_that_do_not_know_sets_say_so() -> None:
     table = screen()
     support = recombine.read(table, sets={"genes": "genes"}, target="fitness")
-    for verb in (recombine.plan,):
+    for verb in (recombine.predict, recombine.backtest):
         for ask in (lambda verb=verb: verb(support), lambda verb=verb: verb(table, sets={"genes": "genes"})):
             with pytest.raises(SettingError, match="cannot take a set factor yet"):
                 ask()
-    found = recombine.audit(support)
-    with pytest.raises(SettingError, match="diff cannot take a set factor yet"):
-        recombine.diff(found, found)
 
 
 def test_an_audit_of_sets_says_what_follows_and_can_be_saved(tmp_path) -> None:

@@ -25,6 +25,7 @@ from recombine.verbs.plan.plan_settings import check_settings
 def plan(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
+    set_: table_options.Sets = [],  # noqa: B006
     goal: Annotated[
         str,
         typer.Option(
@@ -83,8 +84,8 @@ def plan(
     output: outputs.Outputs,
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""
-    named = options.names(factors)
-    if not named and not is_model(source):
+    named, sets = options.names(factors), options.sets(set_)
+    if not named and not sets and not is_model(source):
         proposal.refuse("plan", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     asked = options.gates(fail_under)
     output.check("plan", inputs=[source, cost, *reading.files])
@@ -93,7 +94,7 @@ def plan(
         check_page(place_of(matrix), force=output.force, inputs=[source, cost, *reading.files])
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     with Watch("counting combinations") as watch:
-        settings = {"factors": named, "target": target, **reading.settings()}
+        settings = {"factors": named, "target": target, **({"sets": sets} if sets else {}), **reading.settings()}
         model = is_model(source)
         support = source if model else recombine.read(source, **settings, progress=watch.tell)
         found = recombine.plan(

@@ -31,7 +31,7 @@ from recombine.data.table_query import (
 )
 from recombine.data.vector_reader import VectorTarget, is_vector, read_vectors, vector_name
 
-KNOWING_SETS = ("audit", "predict", "backtest", "rehearse")
+KNOWING_SETS = ("audit", "predict", "backtest", "rehearse", "plan")
 """The verbs that know factors whose value is a set."""
 _OF_VECTORS = ("audit",)
 """The verbs that take a vector as the target."""

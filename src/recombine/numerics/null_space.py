@@ -41,8 +41,8 @@ class NullVectors:
     dimension: int
 
 
-def null_vectors(rows: Rows, *, prime: int, seed: int, one_hot: bool) -> NullVectors:
-    """Draw null vectors of a design.
+def null_vectors(rows: Rows, *, prime: int, seed: int, one_hot: bool, vectors: int = VECTORS) -> NullVectors:
+    """Draw null vectors of a design; as many as its null space has dimensions are a basis of it, but for chance.
 
     It is `one_hot` where each row has a column of each factor, and no two factors share one.
 
@@ -56,12 +56,12 @@ def null_vectors(rows: Rows, *, prime: int, seed: int, one_hot: bool) -> NullVec
     """
     rng = np.random.default_rng(seed)
     peeled = peel(rows)
-    values = rng.integers(0, prime, size=(rows.width, VECTORS))
+    values = rng.integers(0, prime, size=(rows.width, vectors))
     dimension = int((peeled.degree == 0).sum()) - sum(len(pivots) for _, pivots in peeled.rounds)
     core = rows.take(np.flatnonzero(peeled.active))
     for part in _parts(core):
         solved = _Core(core.take(part), prime, rng, one_hot=one_hot)
-        values[solved.nodes] = solved.values()
+        values[solved.nodes] = solved.values(vectors)
         dimension += solved.dimension
     _extend(values, rows, peeled.rounds, prime)
     return NullVectors(values, dimension)
@@ -249,13 +249,13 @@ class _Core:
         """The dimension of this part's null space: the shifts between factors, and the parameters left."""
         return len(self._fixed) + self._forms.parameters
 
-    def values(self) -> Ints:
-        """A random null vector on this part's values, the free shift between factors included."""
-        drawn = self.rng.integers(0, self.prime, size=(self._forms.parameters, VECTORS)).astype(np.float64)
+    def values(self, vectors: int) -> Ints:
+        """Random null vectors on this part's values, the free shift between factors included."""
+        drawn = self.rng.integers(0, self.prime, size=(self._forms.parameters, vectors)).astype(np.float64)
         inner = self._forms.evaluate(drawn)[self._place]
         if not self.one_hot:
             return np.asarray(inner.astype(np.int64))
-        shift = self.rng.integers(0, self.prime, size=(len(self._fixed) + 1, VECTORS))
+        shift = self.rng.integers(0, self.prime, size=(len(self._fixed) + 1, vectors))
         shift[-1] = -shift[:-1].sum(axis=0)
         return np.asarray(np.mod(inner.astype(np.int64) + shift[self._factor], self.prime))
 

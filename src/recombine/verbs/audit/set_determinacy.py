@@ -114,18 +114,42 @@ class SetDeterminacy(Determinacy):
         only = [kind.of_size(size) for kind in self.effects.kinds if isinstance(kind, Sets)]
         return replace(self, effects=Effects(only)).count()
 
+    def count_impossible(self, support: Support) -> tuple[int, int]:
+        """Of the impossible combinations: how many would be determined, and how many hold a value never seen.
+
+        What is impossible speaks of ordinary factors alone; each such cell stands for all sets beside it.
+        """
+        spoken, cells = support.space.impossible_cells
+        if not spoken:
+            return 0, 0
+        rest = [k for k in range(len(self.islands)) if k not in spoken]
+        kinds = self.effects.kinds
+        seen_rest = math.prod(kinds[k].ways(len(self._seen[k])) for k in rest)
+        all_rest = math.prod(kinds[k].could for k in rest)
+        stray = np.stack([self.islands[k][cells[:, c]] == NO_ISLAND for c, k in enumerate(spoken)]).any(axis=0)
+        novel = int(stray.sum()) * all_rest + int((~stray).sum()) * (all_rest - seen_rest)
+        fixed = np.mod(sum(self.signatures[k][cells[~stray, c]] for c, k in enumerate(spoken)), self.moduli)
+        try:
+            lists = [grouped_rows(fixed), *(self._factor_sums(k) for k in rest)]
+            return count_vanishing(sorted(lists, key=lambda one: -len(one[1])), self.moduli), novel
+        except (TableError, _TooManySums):  # as large a part of them as of all
+            return round(self._counted[0] * len(fixed) * seen_rest / max(self.of_seen_values, 1)), novel
+
     def _sums(self) -> list[Grouped]:
         """What each factor's values may add: a list of signatures for each, the longest first."""
-        whole: Any = object if self.of_seen_values >= 2**62 else np.int64  # Python's own numbers have no bound
-        lists: list[Grouped] = []
-        for kind, seen, signature in zip(self.effects.kinds, self._seen, self.signatures, strict=False):
-            values, counts = grouped_rows(signature[seen])
-            if isinstance(kind, Sets):
-                values, counts = _set_sums(values, counts, kind.sizes, self.moduli)
-            lists.append((values, counts.astype(whole)))
+        lists = [self._factor_sums(k) for k in range(len(self.effects.kinds))]
         if self.effects.constant:
             lists.append((self.signatures[-1], np.ones(1, dtype=np.int64)))
         return sorted(lists, key=lambda one: -len(one[1]))
+
+    def _factor_sums(self, k: int) -> Grouped:
+        """What the values of one factor may add."""
+        whole: Any = object if self.of_seen_values >= 2**62 else np.int64  # Python's own numbers have no bound
+        kind = self.effects.kinds[k]
+        values, counts = grouped_rows(self.signatures[k][self._seen[k]])
+        if isinstance(kind, Sets):
+            values, counts = _set_sums(values, counts, kind.sizes, self.moduli)
+        return values, counts.astype(whole)
 
     def _estimated(self) -> int:
         """From sets drawn by size: nearly all sets are of the largest, so a size is a stratum of its own."""

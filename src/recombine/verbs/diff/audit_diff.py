@@ -117,21 +117,21 @@ def _counts_rows(support: Support) -> bool:
 
 
 def value_changes(old: Support, new: Support, both: MergedSpace) -> tuple[ValueChange, ...]:
-    """Which values are seen in one table alone."""
+    """Which values, or elements of sets, are seen in one table alone."""
     found = []
     for k, factor in enumerate(both.space.factors):
         before, after = (
-            _values_seen(support, side, k, len(factor.values)) for support, side in ((old, both.old), (new, both.new))
+            _values_seen(support, side, k, factor.kind.effects) for support, side in ((old, both.old), (new, both.new))
         )
         gained, lost = np.flatnonzero(after & ~before), np.flatnonzero(before & ~after)
         if len(gained) or len(lost):
-            fresh, gone = (tuple(factor.labels[v] for v in which[:_SHOWN]) for which in (gained, lost))
+            fresh, gone = (tuple(factor.effect_labels[v] for v in which[:_SHOWN]) for which in (gained, lost))
             found.append(ValueChange(factor.name, len(gained), len(lost), fresh, gone))
     return tuple(found)
 
 
 def _values_seen(support: Support, side: ValueNumbering, k: int, size: int) -> Mask:
-    counts = support.value_counts[side.order[k]]
+    counts = support.effect_counts[side.order[k]]
     seen = np.zeros(size, dtype=bool)
     seen[side.merged[k][counts > 0]] = True
     return seen

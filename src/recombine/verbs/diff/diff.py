@@ -23,7 +23,6 @@ from recombine.base.grades import Grade
 from recombine.base.records import Provenance, Record, kind_of
 from recombine.base.result import Result, load
 from recombine.base.words import listing
-from recombine.data.read import refuse_sets
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.diff import verdict as wording
@@ -78,9 +77,6 @@ def settings_sentence(settings: tuple[SettingChange, ...]) -> tuple[str, ...]:
 
 def check_comparable(old: Result, new: Result) -> None:
     """Refuse two results of different questions."""
-    for support in map(support_of, (old, new)):
-        if support is not None:
-            refuse_sets(support, {}, "diff")
     before, after = _factors(old), _factors(new)
     if set(before) != set(after):
         alone = [*(name for name in before if name not in after), *(name for name in after if name not in before)]
@@ -89,6 +85,7 @@ def check_comparable(old: Result, new: Result) -> None:
             why=f"combinations of other factors are other combinations: {listing(alone)} in one of them alone",
             instead="make both results with the same --factors, and compare these",
         )
+    _check_sets(old, new)
     _check_target(old, new)
     _check_bins(old, new)
     first, second = (getattr(getattr(one, "score", None), "name", None) for one in (old, new))
@@ -110,6 +107,19 @@ def support_of(result: Result) -> Support | None:
     outcomes = getattr(result, "outcomes", None)
     found = getattr(result, "support", None) if outcomes is None else outcomes.tested
     return found if isinstance(found, Support) else None
+
+
+def _check_sets(old: Result, new: Result) -> None:
+    """A factor is a set in both, or in neither."""
+    spaces = [support.space for support in map(support_of, (old, new)) if support is not None]
+    sets = [{space.names[k] for k in space.set_factors} for space in spaces]
+    apart = sorted(sets[0] ^ sets[1]) if len(sets) == 2 else []
+    if apart:
+        raise SettingError(
+            f"{apart[0]!r} is a set in the {'old' if apart[0] in sets[0] else 'new'} {old.kind} alone",
+            why="a set and a value that is written alike are not the same",
+            instead=f"read both tables with --set {apart[0]}=…, and compare these",
+        )
 
 
 def _check_target(old: Result, new: Result) -> None:

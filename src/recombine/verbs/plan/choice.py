@@ -107,6 +107,7 @@ class Choice:
     extra: Mapping[str, Numbers] = field(default_factory=dict)  # more columns for the table, (n,) each
     refused: str | None = None  # in words, that there is nothing worth its price
     share: float | None = None  # what a gate can be held against, where it is not the measure over its full figure
+    wells: tuple[str, ...] = ()  # the combinations by name, where the sentence is to name them
 
 
 def affordable(prices: Numbers, budget: float | None) -> Ints:

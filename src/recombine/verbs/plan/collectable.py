@@ -3,7 +3,8 @@
 What collecting a combination costs: a table with factors as columns and a `cost`, the most specific row wins.
 
 An empty cell stands for any value. The line that names most factors counts, and of two such lines the later one; where
-none speaks, a combination costs 1. An empty cost, or `inf`, says that it cannot be collected.
+none speaks, a combination costs 1. An empty cost, or `inf`, says that it cannot be collected. A line that names one
+element of a set factor prices that element: a set costs what its elements cost together.
 """
 
 import csv
@@ -18,6 +19,7 @@ import numpy as np
 
 from recombine.base.errors import ColumnError, SettingError, SourceError, SpaceError, nearest
 from recombine.base.files import read_cells
+from recombine.data.sets import Sets
 from recombine.data.space import Space, rows_of, text
 from recombine.data.support import Support
 from recombine.numerics.groups import ANY, Codes, Flags, Ints, Numbers, Patterns, group
@@ -43,24 +45,34 @@ class Costs:
     patterns: Codes
     prices: Numbers
     _found: Patterns
+    elements: tuple["ElementPrices", ...] = ()
 
     @classmethod
     def of(cls, costs: Any, space: Space) -> "Costs":
         """From a CSV file, a frame, an Arrow table, columns, or a list of mappings; None for 1 each."""
-        lines = _lines(costs)
-        _check_columns(lines, space)
+        every = _lines(costs)
+        _check_columns(every, space)
+        elements = _element_prices(every, space)
+        lines = [line for line in every if not any(_is_element(line, one.k, space) for one in elements)]
         patterns = np.array([_pattern(line, space) for line in lines], dtype=np.int32)
         patterns = patterns.reshape(len(lines), len(space.factors))
         prices = np.array([_price(line) for line in lines])
         # the most specific line last, and of equally specific ones the later
         order = np.argsort((patterns != ANY).sum(axis=1), kind="stable")
         patterns, prices = patterns[order], prices[order]
-        return cls(patterns, prices, Patterns.of(patterns, space.sizes))
+        # a set that was never seen has a code beyond those that were read
+        sizes = tuple(np.maximum(space.sizes, patterns.max(axis=0, initial=-1) + 1).tolist())
+        return cls(patterns, prices, Patterns.of(patterns, sizes), elements)
 
     @property
     def uniform(self) -> bool:
         """Whether everything that can be collected costs 1."""
-        return bool(np.isin(self.prices, (1.0, math.inf)).all())
+        return bool(np.isin(self.prices, (1.0, math.inf)).all()) and not self.elements
+
+    @property
+    def line_count(self) -> int:
+        """How many prices were given."""
+        return len(self.prices) + sum(one.given for one in self.elements)
 
     @property
     def uncollectable(self) -> Codes:
@@ -70,7 +82,60 @@ class Costs:
     def to_collect(self, codes: Codes) -> Numbers:
         """What each combination costs."""
         line: Ints = self._found.last(codes)
-        return np.where(line >= 0, np.append(self.prices, 1.0)[line], 1.0)
+        found = np.where(line >= 0, np.append(self.prices, 1.0)[line], 0.0 if self.elements else 1.0)
+        for one in self.elements:  # a set with a price of its own costs that
+            whole = (line >= 0) & (np.append(self.patterns[:, one.k], ANY)[line] != ANY)
+            found = found + np.where(whole, 0.0, one.of(codes[:, one.k]))
+        return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class ElementPrices:
+    """What each element of a set factor costs: a set costs what its elements cost together, the empty one 1.
+
+    >>> from recombine.numerics.rows import Rows
+    >>> sets = Sets(("a", "b"), Rows.listed([[], [0], [0, 1]], width=2), largest=2)
+    >>> ElementPrices(0, sets, np.array([3.0, 1.0]), given=1).of(np.array([0, 1, 2])).tolist()
+    [1.0, 3.0, 4.0]
+    """
+
+    k: int
+    sets: Sets
+    prices: Numbers
+    given: int
+
+    def of(self, codes: Codes) -> Numbers:
+        """What each set costs."""
+        rows = self.sets.rows(codes)
+        return np.where(rows.lengths == 0, 1.0, rows.sums(self.prices))
+
+
+def _element_prices(lines: list[dict[str, Any]], space: Space) -> tuple[ElementPrices, ...]:
+    """Prices of single elements, each of which stands in a line of its own; one that has none costs 1."""
+    found = []
+    for k in space.set_factors:
+        sets = space.factors[k].values
+        mine = [line for line in lines if _is_element(line, k, space)]
+        if not mine or not isinstance(sets, Sets):
+            continue
+        prices = np.ones(len(sets.elements))
+        for line in mine:
+            beside = [name for name in space.names if name != space.names[k] and not _empty(line.get(name))]
+            if beside:
+                raise SettingError(
+                    f"a cost of {space.names[k]} = {line[space.names[k]]!r} with {beside[0]}",
+                    why="the prices of elements add up, whatever stands beside the set",
+                    instead=f"leave {beside[0]} out of that line, or name a set of two elements or more",
+                )
+            prices[sets.rows([sets.code(line[space.names[k]])]).columns] = _price(line)
+        found.append(ElementPrices(k, sets, prices, len(mine)))
+    return tuple(found)
+
+
+def _is_element(line: Mapping[str, Any], k: int, space: Space) -> bool:
+    """Whether a line of the costs speaks of one element of a set factor."""
+    value, sets = line.get(space.names[k]), space.factors[k].sets
+    return sets is not None and not _empty(value) and len(sets.rows([sets.code(value)]).columns) == 1
 
 
 def _lines(costs: Any) -> list[dict[str, Any]]:
@@ -138,7 +203,8 @@ def _pattern(line: Mapping[str, Any], space: Space) -> list[int]:
             raise SpaceError(
                 f"the costs speak of {factor.name} = {text(value)!r}",
                 why=f"{factor.name!r} has no such value",
-                instead=nearest(str(value), factor.labels) + "; values that were never seen are declared with domain",
+                instead=nearest(str(value), factor.effect_labels)
+                + "; values that were never seen are declared with domain",
             )
         pattern.append(code)
     return pattern
@@ -217,7 +283,7 @@ class Collectable:
 
     def unseen(self, *, listed: int, drawn: int, seed: int) -> tuple[Codes, bool]:
         """The possible combinations that were not seen, and whether they are only a sample of them."""
-        values = [np.arange(size) for size in self.space.sizes]
+        values = [np.arange(factor.kind.effects) for factor in self.space.factors]
         return unseen_combinations(self.support, values, listed=listed, drawn=drawn, seed=seed)
 
     @cached_property

@@ -20,7 +20,7 @@ from recombine.data.locations import is_model
 from recombine.data.pict import untested
 from recombine.data.read import support_of
 from recombine.data.support import Support
-from recombine.data.table_query import TableOptions
+from recombine.data.table_query import SetOptions
 from recombine.numerics.simple_rules import ADDITIVE
 from recombine.verbs.audit.audit import audit
 from recombine.verbs.audit.structural_zeros import suspect_zeros
@@ -43,9 +43,10 @@ from recombine.verbs.plan.goal_covering import plan_covering
 from recombine.verbs.plan.goal_determined import plan_determined
 from recombine.verbs.plan.goal_leverage import plan_leverage
 from recombine.verbs.plan.matrix import write_matrix
-from recombine.verbs.plan.plan_settings import Goal, check_settings, check_untested
+from recombine.verbs.plan.plan_settings import Goal, check_sets, check_settings, check_untested
 from recombine.verbs.plan.replay import LearnerSettings, Replay
 from recombine.verbs.plan.replay import replay as replayed
+from recombine.verbs.plan.set_basis import plan_set_basis
 from recombine.verbs.predict.kernel.salience import Salience
 
 _SHARES = {"leverage": "firm", "variance": "explained", "balance": "balance"}
@@ -166,14 +167,22 @@ class Plan(Result):
             "blocked": asdict(self.blocked) if self.blocked is not None else None,
             "replay": asdict(self.replay) if self.replay is not None else None,
             "rule": asdict(self.rule) if self.rule is not None else None,
-            "lines": [asdict(line) for line in self.first(_SAVED_LINES)],
+            "lines": [asdict(line) | {"combination": self._plain(line)} for line in self.first(_SAVED_LINES)],
+        }
+
+    def _plain(self, line: PlanLine) -> dict[str, Any]:
+        """A combination as JSON has it: of sets the elements, in their order."""
+        sets = {factor.name: factor.sets for factor in self.support.space.factors if factor.sets is not None}
+        return {
+            name: sets[name].parts(sets[name].code(value)) if name in sets else value
+            for name, value in line.combination.items()
         }
 
 
 _PLAIN = ("verdict", "grade", "reasons", "goal", "budget", "reached", "shares", "settings")
 
 
-class PlanOptions(TableOptions, total=False):
+class PlanOptions(SetOptions, total=False):
     """How the table is read, and what the goal "variance" plans for."""
 
     salience: Salience | str | None
@@ -206,12 +215,13 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     is a CSV file or a table with factors as columns and `cost`. `budget` is in units of cost; by default what is
     needed, at most 50 for leverage and variance. Of combinations that are worth the same, the more `plausible` comes
     first, estimated from which values co-occur, and none holds a pair of values that perhaps cannot occur. `replay`
-    compares the plan's order with random ones on the table's own past.
+    compares the plan's order with random ones on the table's own past. Of factors whose value is a set (`sets`, as in
+    `recombine.read`) a plan is made for "determined" or "balance"; prices of elements add up.
     """
     salience, ridge = options.pop("salience", None), options.pop("ridge", None)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
-    reading = cast("TableOptions", options)
+    reading = cast("SetOptions", options)
     tell: Progress = progress or silent
     counting = of_step(progress, "counting combinations")
     if is_model(source):
@@ -219,11 +229,13 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
         support = untested(source, command=reading.get("command"))
     else:
         support = support_of(source, "plan", factors=factors, target=target, progress=counting, **reading)
+    check_sets(support.space.set_factors, goal=goal, replay=replay)
     zeros, support = suspect_zeros(support) if plausible else (None, support)
-    collectable = Collectable(support, Costs.of(costs, support.space), ranked=plausible)
+    ranked = plausible and not support.space.set_factors  # which elements keep company is not asked yet
+    collectable = Collectable(support, Costs.of(costs, support.space), ranked=ranked)
     choice = _choose(collectable, goal, budget, learning, seed, tell)
     past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None
-    settings: dict[str, Any] = {"seed": seed, "costs": len(collectable.costs.prices), "plausible": plausible}
+    settings: dict[str, Any] = {"seed": seed, "costs": collectable.costs.line_count, "plausible": plausible}
     if goal == "variance":
         settings |= {"salience": str(learning.salience), "ridge": learning.ridge}
     if len(choice.codes) and collectable.tells_plausible:
@@ -263,6 +275,8 @@ def _rule_test(support: Support, seed: int) -> RuleTest | None:
 def _choose(
     collectable: Collectable, goal: str, budget: float | None, learning: LearnerSettings, seed: int, tell: Progress
 ) -> Choice:
+    if goal == "determined" and collectable.space.set_factors:
+        return plan_set_basis(collectable, budget=budget, seed=seed, tell=tell)
     if goal == "determined":
         return plan_determined(collectable, budget=budget, seed=seed, tell=tell)
     if goal == "leverage":

@@ -1,6 +1,6 @@
 """What may be asked of a plan: settings that mean nothing are refused, before a table is read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from recombine.base.checks import check_choice, check_number
@@ -76,6 +76,18 @@ def _unused(name: str, setting: Any, goal: str) -> SettingError:
         f"{name}={said!r} (--{name} {said}) with the goal {goal!r}",
         why=f"only the goal 'variance' asks a learner, which {name} describes; a plan for {goal!r} would ignore it",
         instead=f"leave {name} out, or write goal='variance' (--goal variance)",
+    )
+
+
+def check_sets(set_factors: Sequence[int], *, goal: str, replay: bool) -> None:
+    """Refuse what is not known of sets: other goals than "determined" and "balance", and a replay."""
+    if not set_factors or (goal in ("determined", "balance") and not replay):
+        return
+    raise SettingError(
+        "a replay (--replay) of sets" if replay else f"goal={goal!r} with a factor whose value is a set",
+        why="sets are planned for by what their elements add up to, or by rows; pairs of elements, leverages and "
+        "learners are not planned for yet",
+        instead="leave the replay out" if replay else "write goal='determined' (--goal determined), or 'balance'",
     )
 
 

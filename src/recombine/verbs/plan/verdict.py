@@ -16,6 +16,7 @@ from recombine.verbs.plan.open_directions import OpenDirections
 _NAMED = 3  # values that a sentence names before it counts the rest
 _LISTED = 20  # values of each factor that a record names as standing in the way
 _EXAMPLES = 10  # combinations that are shown of those that stay undetermined
+_WELLS = 5  # sets that the first sentence names
 _AS_GOOD_AS_ALL = 0.995  # of one example: what is missing then is not worth a number
 
 
@@ -150,6 +151,8 @@ def _of_determined(choice: Choice, needs: str) -> str:
     whole, today = choice.needed.combinations or 0, choice.measure.today or 0.0
     bought = round(float(choice.after[-1]) - today)
     open_ = round((choice.measure.full or 0.0) - today)
+    if choice.wells and choice.reached:
+        return _of_wells(choice, open_, needs)
     if choice.measure.name != "combinations determined":
         return f"{needs} would add {count(bought)} independent facts, of {count(whole)} that are missing."
     first = f" The first {choice.words[0].split(';')[0]}." if choice.words[0].startswith("joins") else ""
@@ -160,6 +163,27 @@ def _of_determined(choice: Choice, needs: str) -> str:
     if len(choice.codes) < whole:
         said += f" The goal takes {cost_text(whole, choice.needed.cost)}."
     return said
+
+
+def _of_wells(choice: Choice, open_: int, needs: str) -> str:
+    """Which sets to measure, by name.
+
+    >>> from recombine.verbs.plan.choice import PlanMeasure, PlanNeed
+    >>> codes, one = np.zeros((2, 1), dtype=np.int32), np.ones(2)
+    >>> measured, need = PlanMeasure("combinations determined", 4.0, "higher", 7.0), PlanNeed(2, 2.0, True, "")
+    >>> _of_wells(Choice(codes, one, one, ("", ""), measured, need, True, wells=("A", "B + C")), 3, "2 combinations")
+    'Measure A and B + C: after them all 3 undetermined combinations follow, if the factors add up.'
+    """
+    named = listing(list(choice.wells))
+    if len(choice.wells) > _WELLS:
+        named = f"{', '.join(choice.wells[:_WELLS])} and {len(choice.wells) - _WELLS:,} more ({needs})"
+    elif float(choice.prices.sum()) != len(choice.wells):
+        named = f"{named} (cost {count(float(choice.prices.sum()))})"
+    them = "it" if len(choice.wells) == 1 else "them"
+    all_ = (
+        "the undetermined combination follows" if open_ == 1 else f"all {count(open_)} undetermined combinations follow"
+    )
+    return f"Measure {named}: after {them} {all_}, {_IF}."
 
 
 def _too_little(choice: Choice, budget: float | None) -> str:
