@@ -16,6 +16,7 @@ from recombine.cli import ci_summary, gates, options, outputs, proposal, table_o
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, named_shortly, note, short, show_result
 from recombine.cli.vector_words import vector_range_words, vector_score_words
+from recombine.data.read import KNOWING_SETS
 
 
 @takes_groups(first=("factors", "target", "report", "out", "fail_under"), own="Audit")
@@ -207,11 +208,9 @@ def following(audit: "recombine.Audit") -> list[tuple[str, str]]:
     words = shlex.split(command)
     pairs = "pairs that never meet, to be read over for --impossible"
     zeros = None if audit.zeros is None else ("--impossible-out", "--impossible-out impossible.csv", pairs)
-    others = _predictions(audit, words) + ([] if audit.sets else _plans(audit, words))  # which know no sets yet
-    lines = [*extend_command(audit, "audit", zeros), *others]
+    lines = [*extend_command(audit, "audit", zeros), *_predictions(audit, words), *_plans(audit, words)]
     lines += extend_command(audit, "audit", ("--report -r", "--report audit.html", "see the map"))
-    # where every seen combination is needed a split would be refused, and split knows no sets yet
-    if audit.counts.seen > audit.rank and not audit.sets:
+    if audit.counts.seen > audit.rank:  # where every seen combination is needed a split would be refused
         split = _asked_of("split", words, but=_UNKNOWN_TO_SPLIT)
         # a column name of its own: many tables have a `split` already
         lines.append(
@@ -230,6 +229,7 @@ def _predictions(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, 
         target is None
         or not target.varies
         or audit.counts.seen == audit.counts.space
+        or (audit.sets and "predict" not in KNOWING_SETS)
         or _without_rule(audit) == "noise"
     ):
         return []
@@ -253,7 +253,7 @@ def _plans(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, str]]:
     plan, counts = _asked_of("plan", words), audit.likely or audit.counts
     if counts.undetermined or counts.novel:
         return [(plan, "what to collect, so that all of them can be worked out")]
-    if audit.leverage is not None and audit.leverage.weak:
+    if audit.leverage is not None and audit.leverage.weak and not audit.sets:
         return [(f"{plan} --goal leverage --budget 10", "what to collect, so that the weak ones become firmer")]
     return []
 

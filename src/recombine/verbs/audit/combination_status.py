@@ -226,7 +226,7 @@ class PairMap:
     answer: npt.NDArray[np.float32]  # the mean answer of the rows in a cell; NaN where there is none
 
 
-def pair_maps(support: Support) -> tuple[PairMap, ...]:
+def pair_maps(support: Support, solved: Determinacy) -> tuple[PairMap, ...]:
     """A map for each pair of factors, the least covered first; of very many factors only that many pairs."""
 
     def share(pair: tuple[int, int]) -> float:
@@ -241,40 +241,49 @@ def pair_maps(support: Support) -> tuple[PairMap, ...]:
     def of_groups(factors: Sequence[str] | Sequence[int]) -> list[Numbers]:
         return [support.groups(factors).total(one) for one in sums]
 
+    def of_set(name: str, several: Sets) -> PairMap:
+        alone = support.project([name])
+        found = solved if len(support.space.factors) == 1 else determinacy(alone)
+        return _element_map(alone, found, several, cells, of_groups([name]))
+
     return (
-        *(_element_map(support.project([name]), several, cells, of_groups([name])) for name, several in sets),
+        *(of_set(name, several) for name, several in sets),
         *(_pair_map(support.project(two), cells, of_groups(two)) for two in pairs),
     )
 
 
-def _element_map(alone: Support, sets: Sets, cells: int, sums: Sequence[Numbers]) -> PairMap:
+def _element_map(alone: Support, found: Determinacy, sets: Sets, cells: int, sums: Sequence[Numbers]) -> PairMap:
     """The sets of two elements, and each element alone where the two are one: the same on both sides of the diagonal.
 
     Beside other factors a set is judged on its own projection, as pairs of ordinary factors are.
     """
-    found, counts = determinacy(alone), alone.effect_counts[0]
+    counts = alone.effect_counts[0]
     shown = min(int(sqrt(cells)), _LONGEST_SIDE)
     island = found.islands[0]
     common = np.argsort(-counts, kind="stable")[:shown]
     axis = common[np.lexsort((-counts[common], island[common] == NO_ISLAND))]
-    one, other = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
-    low, high = np.minimum(one, other), np.maximum(one, other)
+    row, column = np.triu_indices(len(axis))  # the other half is the same
+    low, high = np.minimum(axis[row], axis[column]), np.maximum(axis[row], axis[column])
     lengths = np.where(low == high, 1, 2)
     columns = np.stack([low, high], axis=1)[np.stack([np.ones(len(low), dtype=bool), lengths == 2], axis=1)]
     codes = sets.codes_of(Rows(ends(lengths), columns, sets.effects))[:, None]
     whole = alone.groups((0,)).lookup(codes)
     rung = rungs_with_thin(alone, found, codes)
     leverage = Leverage(alone, found)
+    place = np.empty((len(axis), len(axis)), dtype=np.int64)
+    place[row, column] = place[column, row] = np.arange(len(row))
+    cell = place.ravel()
+    known = leverage.of(codes).astype(np.float32) if leverage.inverts else np.full(len(codes), np.nan, np.float32)
     return PairMap(
         factors=(alone.space.names[0], alone.space.names[0]),
         rows=axis,
         columns=axis,
         row_islands=island[axis],
         column_islands=island[axis],
-        state=_states(rung),
-        count=np.where(whole >= 0, alone.counts[np.maximum(whole, 0)], 0.0),
-        leverage=leverage.of(codes).astype(np.float32) if leverage.inverts else np.full(len(codes), np.nan, np.float32),
-        answer=_answers(whole, sums),
+        state=_states(rung)[cell],
+        count=np.where(whole >= 0, alone.counts[np.maximum(whole, 0)], 0.0)[cell],
+        leverage=known[cell],
+        answer=_answers(whole, sums)[cell],
     )
 
 
