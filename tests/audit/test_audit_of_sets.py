@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 import recombine
-from recombine.base.errors import RecombineError, SettingError
+from recombine.base.errors import RecombineError
 from recombine.data.set_columns import set_columns
 from tests.commands import run_command
 
@@ -87,15 +87,6 @@ def test_what_cannot_be_read_as_a_set_is_refused_in_words(given, said) -> None:
     with pytest.raises(RecombineError) as refused:
         recombine.read({"c": ["A+B", "A", "A + B"]}, **given)
     assert said in str(refused.value)
-
-
-def test_verbs_that_do_not_know_sets_say_so() -> None:
-    table = screen()
-    support = recombine.read(table, sets={"genes": "genes"}, target="fitness")
-    for verb in (recombine.predict, recombine.backtest):
-        for ask in (lambda verb=verb: verb(support), lambda verb=verb: verb(table, sets={"genes": "genes"})):
-            with pytest.raises(SettingError, match="cannot take a set factor yet"):
-                ask()
 
 
 def test_an_audit_of_sets_says_what_follows_and_can_be_saved(tmp_path) -> None:

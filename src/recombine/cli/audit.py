@@ -16,7 +16,6 @@ from recombine.cli import ci_summary, gates, options, outputs, proposal, table_o
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, named_shortly, note, short, show_result
 from recombine.cli.vector_words import vector_range_words, vector_score_words
-from recombine.data.read import KNOWING_SETS
 
 
 @takes_groups(first=("factors", "target", "report", "out", "fail_under"), own="Audit")
@@ -229,7 +228,6 @@ def _predictions(audit: "recombine.Audit", words: list[str]) -> list[tuple[str, 
         target is None
         or not target.varies
         or audit.counts.seen == audit.counts.space
-        or (audit.sets and "predict" not in KNOWING_SETS)
         or _without_rule(audit) == "noise"
     ):
         return []

@@ -31,8 +31,6 @@ from recombine.data.table_query import (
 )
 from recombine.data.vector_reader import VectorTarget, is_vector, read_vectors, vector_name
 
-KNOWING_SETS = ("audit", "predict", "backtest", "rehearse", "plan")
-"""The verbs that know factors whose value is a set."""
 _OF_VECTORS = ("audit",)
 """The verbs that take a vector as the target."""
 _MOST_CLASSES = 100  # whole numbers with more different values than this are amounts, not classes
@@ -169,8 +167,6 @@ def _given_or_read(
     check_known(options, list(ReadOptions.__annotations__), who=f"recombine.{verb}")
     named = {name: value for name, value in (("factors", factors), ("target", target)) if value is not None}
     reading = cast("ReadOptions", {**named, **options})
-    if verb not in KNOWING_SETS:
-        refuse_sets(source, reading, verb)
     if isinstance(source, Support):
         if reading:
             raise SettingError(
@@ -186,18 +182,6 @@ def _given_or_read(
             instead=f"write recombine.{verb}(table, factors=['material', 'garment'])",
         )
     return read(source, progress=progress, **reading)
-
-
-def refuse_sets(source: Any, reading: Mapping[str, Any], verb: str) -> None:
-    """A verb that would misread a set as one value says so."""
-    if not (isinstance(source, Support) and source.space.set_factors) and not reading.get("sets"):
-        return
-    names = [source.space.names[k] for k in source.space.set_factors] if isinstance(source, Support) else []
-    raise SettingError(
-        f"recombine.{verb} was given a factor whose value is a set: {', '.join(names or reading['sets'])}",
-        why=f"{verb} cannot take a set factor yet, and would take each set for a value of its own",
-        instead="audit it, which knows sets, or leave that factor out",
-    )
 
 
 def _number_sums(counts: EngineCounts) -> dict[str, Sums]:
