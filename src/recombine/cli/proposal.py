@@ -71,9 +71,13 @@ def _line(
     verb: str, found: Any, factors: list[str], told: dict[str, str | None], source: str, reading: RowOptions
 ) -> tuple[str, str] | None:
     """The command to paste and why; none where fewer than two columns look like factors."""
-    if len(factors) < 2:
+    from recombine.data.read import KNOWING_SETS  # noqa: PLC0415 - it brings the engines
+
+    if len(factors) < 2 and not (found.sets and verb in KNOWING_SETS):
         return None
     roles = {role: told[role] or getattr(found, role) for role in told}
+    if found.arrays:  # what is measured is a matrix; numbers beside it are about the measuring
+        roles["target"] = told["target"]
     needed = {"predict": "target", "rehearse": "target", "evaluate": "prediction", "lint": "split"}.get(verb)
     why = "if these are the factors; leave out or add what you know better"
     words = ["recombine", *map(redacted, sys.argv[1:])]
@@ -83,7 +87,9 @@ def _line(
         for option, value in (("--table", reading.table), ("--where", reading.where)):
             words += [] if value is None else options.given(option, value)
         told = dict.fromkeys(told)
-    words += options.given("--factors", options.listed(factors))
+    for name, written in found.sets.items() if verb in KNOWING_SETS else ():
+        words += ["--set", f"{name}={written}"]
+    words += options.given("--factors", options.listed(factors)) if factors else []
     for role in _TAKEN[verb]:
         if told[role] is None and roles[role] is not None and not (verb == "lint" and roles[role] == "split"):
             words += options.given(f"--{role}", roles[role])

@@ -137,6 +137,17 @@ def parse_address(text: str, *, table: str | None = None) -> Location:
     return TableFiles(written, pattern, _reader_of(pattern))
 
 
+def reader_table(source: Any) -> ReaderTable | None:
+    """What a reader of its own reads; None for any other source, and for one that is not there."""
+    if not isinstance(source, str | Path) or scheme_of(str(source)) or is_database(str(source)):
+        return None
+    path = from_home(str(source))
+    if not path.exists() or (path.is_file() and suffix_of(path.name) in _READERS):
+        return None
+    reader = added_reader(path)
+    return None if reader is None else ReaderTable(str(source), path, reader)
+
+
 def check_no_table(table: str | None) -> None:
     """Refuse the name of a table for a source that is one itself."""
     if table is not None:

@@ -1,6 +1,7 @@
 """A proposal: which columns of a table could be the factors, and which the target."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -8,9 +9,20 @@ from recombine.base.errors import RecombineError
 from recombine.base.words import amount, listing
 from recombine.data.column_profile import look
 from recombine.data.engine import Progress
+from recombine.data.locations import reader_table
 from recombine.data.misspellings import Misspelling, describe_misspellings, misspellings
-from recombine.data.proposal_rules import MOST_FACTORS, ProposedColumn, Role, further_factors, roles, with_counts, words
+from recombine.data.proposal_rules import (
+    MOST_FACTORS,
+    ProposedColumn,
+    Role,
+    further_factors,
+    how_many,
+    roles,
+    with_counts,
+    words,
+)
 from recombine.data.read import read
+from recombine.data.readers import Convention, in_words
 from recombine.data.support import Support
 from recombine.data.table_query import Where
 
@@ -37,11 +49,18 @@ class Proposal:
     """Columns after the first thousand."""
     misspellings: tuple[Misspelling, ...] = ()
     """Values of the factors that may be another one, written otherwise."""
+    sets: Mapping[str, str] = field(default_factory=dict)
+    """Factors whose value is a set, as `--set` reads them, where the table follows a convention of its field."""
+    convention: str | None = None
+    """That convention, in a sentence."""
+    arrays: tuple[str, ...] = ()
+    """Matrices beside the table that can be the target, by name."""
 
     @property
     def verdict(self) -> str:
         """The proposal in a few sentences."""
-        return " ".join([_factors(self), _target(self), *_further(self)])
+        said = [self.convention] if self.convention else []
+        return " ".join([*said, *_factors(self), _target(self), *_further(self)])
 
     def column(self, name: str) -> ProposedColumn:
         """One of the columns."""
@@ -63,9 +82,10 @@ def propose(
     (('colour', 'shape'), 'label', 'every row has its own')
     """
     looks = look(source, table=table, where=where, progress=progress)
-    columns = roles(looks)
-    factors = _all(columns, "factor")
-    factors = factors if len(factors) > 1 else ()
+    convention, arrays = _beside(source)
+    columns = tuple(_as_set(one, convention) for one in roles(looks))
+    factors = tuple(name for name in _all(columns, "factor") if convention is None or name not in convention.columns)
+    factors = factors if len(factors) > 1 or convention is not None else ()
     support = _support(source, factors, columns, looks.rows, table=table, where=where)
     counted = () if support is None else zip(factors, support.value_counts, strict=True)
     return Proposal(
@@ -80,7 +100,31 @@ def propose(
         space=None if support is None else support.space.size,
         not_looked_at=looks.not_looked_at,
         misspellings=() if support is None else misspellings(support),
+        sets={} if convention is None else dict(convention.sets),
+        convention=None if convention is None else convention.said,
+        arrays=arrays,
     )
+
+
+def _as_set(column: ProposedColumn, convention: Convention | None) -> ProposedColumn:
+    """A column that a convention speaks of: read as a set, or saying the same once more."""
+    if convention is None or column.name not in convention.columns:
+        return column
+    for name, written in convention.sets.items():
+        if column.name in {written.partition(":")[0], *written.split(",")}:
+            return replace(column, role="factor", reason=f"{how_many(column)}, read as a set: --set {name}={written}")
+    return replace(column, role="left out", reason="it tells of the same set")
+
+
+def _beside(source: Any) -> tuple[Convention | None, tuple[str, ...]]:
+    """What the reader of a source knows beyond its columns: how its field writes them, and matrices beside them."""
+    location = reader_table(source)
+    if location is None:
+        return None, ()
+    reader, path = location.reader, location.path
+    with in_words(path, reader):
+        convention = None if reader.recognise is None else reader.recognise(path)
+        return convention, () if reader.arrays is None else tuple(reader.arrays(path))
 
 
 def _all(columns: tuple[ProposedColumn, ...], role: Role) -> tuple[str, ...]:
@@ -106,7 +150,13 @@ def _support(
         return None
 
 
-def _factors(found: Proposal) -> str:
+def _factors(found: Proposal) -> list[str]:
+    if found.sets and len(found.factors) < 2:
+        return [f"{found.factors[0]} looks like a further factor."] if found.factors else []
+    return [_factor_words(found)]
+
+
+def _factor_words(found: Proposal) -> str:
     if not found.factors:
         single = _all(found.columns, "factor")
         which = f"only {single[0]} looks" if single else "no column looks"
@@ -121,6 +171,10 @@ def _factors(found: Proposal) -> str:
 
 
 def _target(found: Proposal) -> str:
+    if found.arrays:
+        several = len(found.arrays) > 1
+        what = "are matrices beside the table, and one of them" if several else "is a matrix beside the table, and"
+        return f"{listing(found.arrays)} {what} can be the target."
     if found.target is None:
         return "No column is named like a target."
     return f"{found.target} looks like the target."

@@ -29,7 +29,7 @@ from recombine.data.table_query import (
     conjunctions,
     declared_values,
 )
-from recombine.data.vector_reader import VectorTarget, is_vector, read_vectors, vector_name
+from recombine.data.vector_reader import VectorTarget, is_vector, read_vectors, stored, vector_name
 
 _OF_VECTORS = ("audit",)
 """The verbs that take a vector as the target."""
@@ -68,7 +68,8 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     that hold: `'IF os = "iOS" THEN browser = "Safari"'`.
     `weight` names a column that says how many examples a row stands for; a row that stands for 0 is not there.
     `target` is a column of labels or numbers; or a vector for each row: a column of lists, many columns ("gene_*", or
-    their names), or an array in step with the rows. The mean vectors are then in `vectors` (`data.vector_answers`).
+    their names), an array in step with the rows, or the name of a matrix that lies beside the table in its file (`X`,
+    `layer:counts`, `obsm:X_pca` of AnnData). The mean vectors are then in `vectors` (`data.vector_answers`).
     `sets` names factors whose value is a set, and where it is read from: a column of lists, a text with a separator
     (`"condition:+"`), or several columns that could be exchanged. They need not be named among `factors` again.
 
@@ -78,6 +79,7 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     >>> read({"given": ["A+B", "B+A", "ctrl", "B+ctrl"]}, sets={"drugs": "given:+"}).space.factors[0].labels
     ('control', 'B', 'A + B')
     """
+    target = stored(source, target)
     read_from = set_columns(sets)
     named = (factors,) if isinstance(factors, str) else tuple(factors)
     question = TableQuery(

@@ -2,19 +2,39 @@
 
 To add one without changing anything here, a package names its `Reader` as an entry point of the group
 `recombine.readers` (`docs/extending.md`; Lance, in `lance.py`, is added in this way). It is asked about every
-folder, and about a file whose ending nobody knows.
+folder, and about a file whose ending nobody knows. Our own are asked first, by the endings below.
+
+A reader may also know matrices that lie beside the table (`arrays`), which can then be a target by their names, and
+how its field writes columns (`recognise`), which a proposal then says.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recombine.base import plugins
 from recombine.base.errors import RecombineError, SourceError
 from recombine.data.engine_errors import first_line
 
+if TYPE_CHECKING:
+    from recombine.data.stored_arrays import StoredArray
+
 _GROUP = "recombine.readers"
+_OWN = {".h5ad": "recombine.data.anndata", ".zarr": "recombine.data.anndata"}
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How a field writes what was combined: the options that read it, and a sentence that says so."""
+
+    sets: Mapping[str, str]
+    """As `--set` takes them: {"genes": "condition:+"}."""
+    said: str
+    columns: tuple[str, ...] = ()
+    """Columns that say the same, or are made of it: no factors beside the set."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +48,10 @@ class Reader:
     """The rows, with the columns that are asked for or more (None: all): an Arrow table or dataset."""
     install: str = ""
     """How to install what it imports, such as `pip install 'recombine[lance]'`."""
+    arrays: Callable[[Path], "Mapping[str, StoredArray]"] | None = None
+    """Matrices with a row for each row of the table, by the names that a target gives them."""
+    recognise: Callable[[Path], Convention | None] | None = None
+    """The convention of a field that the columns follow, if any."""
 
     def __str__(self) -> str:
         return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name} table"
@@ -35,14 +59,25 @@ class Reader:
 
 def added_reader(path: Path) -> Reader | None:
     """The reader of an installed package that takes a path for a table of its kind; None where none does."""
+    own = _OWN.get(path.suffix.lower())
+    if own is not None:
+        reader: Reader = import_module(own).READER
+        return reader if reader.holds(path) else None
     readers: Iterator[Any] = (plugins.load(_GROUP, name) for name in plugins.names(_GROUP))
     return next((reader for reader in readers if reader.holds(path)), None)
 
 
 def dataset_of(path: Path, reader: Reader, columns: Sequence[str] | None) -> Any:
-    """The rows of a table as something that DuckDB scans; what goes wrong in its package is said in words."""
-    try:
+    """The rows of a table as something that DuckDB scans."""
+    with in_words(path, reader):
         return reader.read(path, columns)
+
+
+@contextmanager
+def in_words(path: Path, reader: Reader) -> Iterator[None]:
+    """What goes wrong in a reader's package, said in words."""
+    try:
+        yield
     except RecombineError:
         raise
     except ImportError as error:

@@ -10,9 +10,10 @@ differences would use them up. So the matrix is kept about one number for each o
 rows that were read, and running means are moved by small steps, in float64.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ import pyarrow as pa
 from recombine.base.decoding import revive
 from recombine.base.records import Record
 from recombine.numerics.groups import Ints, Numbers
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Matrix = npt.NDArray[np.float32]
 
@@ -165,41 +169,72 @@ class RunningMeans:
         nothing = np.zeros((2, combinations), dtype=np.int64)
         return cls(nothing, (first, second), None, np.zeros(combinations), np.zeros(width))
 
-    def add(self, combination: Ints, rows: Numbers) -> None:
-        """Rows (b, m) of one batch, with the number of the combination of each, -1 for none."""
+    def add(self, combination: Ints, rows: "Numbers | sparse.csr_array") -> None:
+        """Rows (b, m) of one batch, with the number of the combination of each, -1 for none.
+
+        Rows of a sparse matrix stay sparse: zeros are most of them, and cost nothing.
+        """
         there = combination >= 0
-        whole = there & np.isfinite(rows).all(axis=1)
+        whole = there & _is_whole(rows)
         self.rows_left_out += int((there & ~whole).sum())
         if not whole.any():
             return
         if not whole.all():
             combination, rows = combination[whole], rows[whole]
-        if self.shift is None:
-            self.shift = rows.mean(axis=0)
-        rows = rows - self.shift
+        if self.shift is None:  # what most rows of a sparse matrix hold is 0 already
+            self.shift = (
+                rows.mean(axis=0, dtype=np.float64) if isinstance(rows, np.ndarray) else np.zeros(rows.shape[1])
+            )
+        which, group = np.unique(self._halves(combination), return_inverse=True)
+        self._merge(which, group_sums(group, len(which), rows, self.shift))
+
+    def _halves(self, combination: Ints) -> Ints:
+        """(b,) Of each row twice its combination, and one more where it goes to the second half."""
         order = np.argsort(combination, kind="stable")
-        sorted_, starts = combination[order], np.flatnonzero(np.diff(combination[order], prepend=-1))
+        sorted_ = combination[order]
+        starts = np.flatnonzero(np.diff(sorted_, prepend=-1))
         # the place of a row among those of its combination in this batch, then among all that were read
         place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-        turn = (place + self.count.sum(axis=0)[sorted_]) % 2
-        for half in range(2):
-            chosen = turn == half
-            if chosen.any():
-                self._add_half(half, sorted_[chosen], rows[order[chosen]])
+        found = np.empty(len(order), dtype=np.int64)
+        found[order] = 2 * sorted_ + (place + self.count.sum(axis=0)[sorted_]) % 2
+        return found
 
-    def _add_half(self, half: int, combination: Ints, rows: Numbers) -> None:
-        starts = np.flatnonzero(np.diff(combination, prepend=-1))
-        which, new = combination[starts], np.diff(starts, append=len(combination))
-        mean = np.add.reduceat(rows, starts, axis=0) / new[:, None]
-        about = np.square(rows - np.repeat(mean, new, axis=0))
-        old = self.count[half, which]
-        moved = mean - self.means[half][which]
-        share, weight = new / (old + new), old * new / (old + new)
-        squares = np.square(moved)
-        self.means[half][which] += (moved * share[:, None]).astype(np.float32)
-        self.scatter[which] += np.add.reduceat(about.sum(axis=1), starts) + weight * squares.sum(axis=1)
-        self.output_scatter += about.sum(axis=0) + weight @ squares
-        self.count[half, which] += new
+    def add_by_column(self, combination: Ints, blocks: "Iterable[tuple[slice, sparse.csc_array]]") -> None:
+        """All rows at once, some columns after the others, as a matrix that is stored by column has them."""
+        from scipy import sparse  # noqa: PLC0415 - as below
+
+        there, kept = combination >= 0, self.count.size
+        group = np.full(len(combination), kept)  # rows without a combination have a group that is thrown away
+        group[there] = self._halves(combination[there])
+        count = np.bincount(group, minlength=kept + 1)[:kept]
+        self.shift = np.zeros(len(self.output_scatter))
+        for columns, part in blocks:
+            # a line for each output, a column for each group; rows of one group are added up as it is filled
+            values = sparse.csr_array(
+                (part.data.astype(np.float64), group[part.indices], part.indptr), shape=(part.shape[1], kept + 1)
+            )
+            mean = values.toarray()[:, :kept] / np.maximum(count, 1)
+            np.square(values.data, out=values.data)
+            about = np.maximum(values.toarray()[:, :kept] - count * np.square(mean), 0)
+            self.output_scatter[columns] += about.sum(axis=1)
+            self.scatter += about.sum(axis=0).reshape(-1, 2).sum(axis=1)
+            for half in range(2):
+                self.means[half][:, columns] = mean[:, half::2].T
+        self.count += count.reshape(-1, 2).T
+
+    def _merge(self, which: Ints, new: "_GroupSums") -> None:
+        """Move the means by those of a batch, of which group g is the half `which[g] % 2` of `which[g] // 2`."""
+        self.output_scatter += new.by_output
+        for half in range(2):
+            chosen = which % 2 == half
+            mine, count, mean = which[chosen] // 2, new.count[chosen], new.mean[chosen]
+            old = self.count[half, mine]
+            moved = mean - self.means[half][mine]
+            self.means[half][mine] += (moved * (count / (old + count))[:, None]).astype(np.float32)
+            weight, squares = old * count / (old + count), np.square(moved, out=moved)
+            self.scatter[mine] += new.about[chosen] + weight * squares.sum(axis=1)
+            self.output_scatter += weight @ squares
+            self.count[half, mine] += count
 
     def finished(self, name: str, outputs: tuple[str, ...]) -> VectorAnswers:
         """The answers; the two matrices are used up, so that no third one is needed."""
@@ -219,6 +254,67 @@ class RunningMeans:
             second[part] = np.where((other[part] > 0)[:, None], apart, np.nan)
         shift = np.zeros(first.shape[1]) if self.shift is None else self.shift
         return VectorAnswers(name, outputs, total, shift, first, second, scatter, by_output, self.rows_left_out)
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupSums:
+    """Rows of a batch by group. Legend: g groups."""
+
+    count: Ints  # (g,)
+    mean: Numbers  # (g, m) less the shift
+    about: Numbers  # (g,) squares about the group's mean, added up over outputs
+    by_output: Numbers  # (m,) the same, added up over groups
+
+
+def group_sums(group: Ints, groups: int, rows: "Numbers | sparse.csr_array", shift: Numbers) -> _GroupSums:
+    """Means and squares of rows (b, m) by their group (b,).
+
+    Squares about a mean are Σx² − n·mean², in float64 and about the shift: what is lost is a millionth where a mean is
+    10⁵ times as large as the spread, and one pass over the rows is enough.
+
+    >>> from scipy import sparse
+    >>> rows = np.array([[0.0, 1.0], [2.0, 0.0], [4.0, 0.0]])
+    >>> dense = group_sums(np.array([0, 1, 1]), 2, rows, np.zeros(2))
+    >>> dense.mean.tolist(), dense.about.tolist(), dense.by_output.tolist()
+    ([[0.0, 1.0], [3.0, 0.0]], [0.0, 2.0], [2.0, 0.0])
+    >>> thin = group_sums(np.array([0, 1, 1]), 2, sparse.csr_array(rows), np.zeros(2))
+    >>> np.array_equal(thin.mean, dense.mean) and np.array_equal(thin.by_output, dense.by_output)
+    True
+    """
+    from scipy import sparse  # noqa: PLC0415 - loaded where vectors are read
+
+    count = np.bincount(group, minlength=groups)
+    order, starts = np.argsort(group, kind="stable"), np.concatenate([[0], np.cumsum(count)])
+    if not isinstance(rows, np.ndarray):
+        rows = rows[order]
+        data = rows.data.astype(np.float64)
+        # rows of a group become one row in which an output may stand several times, which are added up as it is filled
+        sums = sparse.csr_array((data, rows.indices, rows.indptr[starts]), shape=(groups, rows.shape[1])).toarray()
+        np.square(data, out=data)
+        by_output = np.bincount(rows.indices, weights=data, minlength=rows.shape[1])
+        squares = np.diff(np.concatenate([[0.0], np.cumsum(data)])[rows.indptr[starts]])
+    else:
+        rows = rows - shift
+        members = sparse.csr_array((np.ones(len(order)), order, starts), shape=(groups, len(order)))
+        sums = members @ rows
+        squares = members @ np.einsum("ij,ij->i", rows, rows)
+        by_output = np.einsum("ij,ij->j", rows, rows)
+    mean = np.divide(sums, count[:, None], out=sums)
+    squares -= count * np.einsum("ij,ij->i", mean, mean)
+    by_output -= count @ np.square(mean)
+    if not isinstance(rows, np.ndarray):
+        mean -= shift
+    return _GroupSums(count, mean, np.maximum(squares, 0), np.maximum(by_output, 0))
+
+
+def _is_whole(rows: "Numbers | sparse.csr_array") -> npt.NDArray[np.bool_]:
+    """(b,) Whether all outputs of a row are numbers."""
+    if isinstance(rows, np.ndarray):
+        return np.asarray(np.isfinite(rows).all(axis=1))
+    found = np.ones(rows.shape[0], dtype=bool)
+    odd = np.flatnonzero(~np.isfinite(rows.data))
+    found[np.searchsorted(rows.indptr, odd, side="right") - 1] = False
+    return found
 
 
 def answers_of(
