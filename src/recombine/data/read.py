@@ -79,7 +79,7 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     >>> read({"given": ["A+B", "B+A", "ctrl", "B+ctrl"]}, sets={"drugs": "given:+"}).space.factors[0].labels
     ('control', 'B', 'A + B')
     """
-    target = stored(source, target)
+    target = None if target is None else stored(source, target)
     read_from = set_columns(sets)
     named = (factors,) if isinstance(factors, str) else tuple(factors)
     question = TableQuery(

@@ -291,7 +291,7 @@ def group_sums(group: Ints, groups: int, rows: "Numbers | sparse.csr_array", shi
         # rows of a group become one row in which an output may stand several times, which are added up as it is filled
         sums = sparse.csr_array((data, rows.indices, rows.indptr[starts]), shape=(groups, rows.shape[1])).toarray()
         np.square(data, out=data)
-        by_output = np.bincount(rows.indices, weights=data, minlength=rows.shape[1])
+        by_output = np.bincount(rows.indices, weights=data, minlength=rows.shape[1]).astype(np.float64)
         squares = np.diff(np.concatenate([[0.0], np.cumsum(data)])[rows.indptr[starts]])
     else:
         rows = rows - shift

@@ -53,7 +53,7 @@ def is_vector(target: Any) -> bool:
     return target is not None and (not isinstance(target, str) or "*" in target or "?" in target)
 
 
-def stored(source: Any, target: VectorTarget | None) -> VectorTarget | None:
+def stored(source: Any, target: VectorTarget) -> VectorTarget:
     """A target; where it is the name of a matrix that the source holds beside its table, that matrix."""
     location = reader_table(source) if isinstance(target, str) else None
     if location is None or location.reader.arrays is None:

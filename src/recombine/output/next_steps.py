@@ -83,7 +83,7 @@ def _more_rows(data: Data) -> str:
 def _joining(data: Data, beyond: int) -> str:
     """One example that ties the two largest islands together; of two factors it is known how much that settles."""
     islands = data.get("islands") or []
-    if len(islands) < 2:
+    if len(islands) < 2 or data.get("sets"):  # islands of elements bound nothing: sets across them may follow
         return ""
     (first, second), names = islands[:2], list(islands[0]["values"])
     values = {name: (second if place == 0 else first)["values"][name][0] for place, name in enumerate(names)}

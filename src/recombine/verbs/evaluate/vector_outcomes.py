@@ -23,6 +23,7 @@ from recombine.data.vector_reader import (
     finished,
     read_vectors,
     running_means,
+    stored,
     vector_name,
     vector_rows,
 )
@@ -83,6 +84,7 @@ def read_outcomes(
     split: SplitColumn | None = None,
 ) -> VectorOutcomes:
     """Read the vectors of an evaluation; `train` is a table of its own, or `split` the column that tells the sides."""
+    target, prediction = stored(source, target), stored(source, prediction)
     if (train is None) == (split is None):
         raise SettingError(
             "an evaluation of vectors without what was trained on"
