@@ -262,7 +262,7 @@ def _sparse_blocks(node: Any, kind: str, ends: tuple[int, int], entries: int) ->
         if len(indices) and not 0 <= indices.min() <= indices.max() < across:
             raise ValueError(f"its matrix {kind} has entries outside of its {shape[0]:,} by {shape[1]:,}")
         size = (after - first, across) if kind == "csr" else (across, after - first)
-        yield slice(first, after), make((data, indices, bounds[first : after + 1] - low), shape=size)
+        yield slice(first, after), make((data, indices, (bounds[first : after + 1] - low).astype(np.int32)), shape=size)
         first = after
 
 

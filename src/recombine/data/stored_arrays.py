@@ -1,7 +1,8 @@
 """Matrices that lie in a file beside its table, with a row for each row of the table: the expression of every gene.
 
-They are never loaded whole. Blocks of some millions of numbers come one after the other, the next one being read while
-one is added up, and the mean of each combination is all that stays: two float32 matrices of combinations × outputs.
+They are never loaded whole. Blocks of eight million numbers come one after the other, the next one being read while one
+is added up, and the sums of each combination are all that stays: 24 bytes for each combination and output, 8 of them
+in what is handed back.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from recombine.base.errors import SettingError
 from recombine.numerics.groups import Ints, Numbers
 
 ENTRIES = 8 * 10**6
-"""Numbers of a block: 64 MB in float64, and twice as much while the next one is read."""
+"""Numbers of a block: 64 MB in float64, and as much again while they are sorted and the next one is read."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ each other and a drift in the order of the rows is in both.
 
 Float32 holds seven digits, which is more than the noise of any measurement leaves; but a mean that is large beside the
 differences would use them up. So the matrix is kept about one number for each output (`shift`), the mean of the first
-rows that were read, and running means are moved by small steps, in float64.
+rows that were read, and sums are in float64.
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from recombine.base.decoding import revive
+from recombine.base.errors import ColumnError
 from recombine.base.records import Record
 from recombine.numerics.groups import Ints, Numbers
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 Matrix = npt.NDArray[np.float32]
 
-_LINES = 256  # lines of the matrix that are worked on in float64 at a time
+_LINES = 256  # combinations that are worked on at a time
+_CACHED = 128 * 1024  # numbers of rows that are worked on at a time: a megabyte in float64
+_NARROW = 64  # outputs below which rows are added up number by number
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,25 +152,24 @@ def load_vectors(record: Record) -> VectorAnswers | None:
 
 @dataclass(eq=False)
 class RunningMeans:
-    """Means of the two halves of each combination's rows, batch by batch. Legend as above, b rows of a batch.
+    """Sums over the two halves of each combination's rows, batch by batch. Legend as above, b rows of a batch.
 
-    By the update of Chan, Golub and LeVeque (1983): a batch of n' rows with mean m' moves a mean of n rows by
-    (m' - m) n' / (n + n'), and adds (m' - m)² n n' / (n + n') to the squares about it.
+    In float64 and about `shift`, the mean of the first rows: what Σx² − n·mean² loses is then a millionth where a mean
+    lies 10⁵ times as far from the shift as its rows from it, and every number is looked at once.
     """
 
     count: Ints  # (2, c)
-    means: tuple[Matrix, Matrix]  # (c, m) of each half
+    sums: Numbers  # (2 c, m) less the shift; of combination k the lines 2 k and 2 k + 1 are those of its halves
     shift: Numbers | None
-    scatter: Numbers  # (c,) within halves
-    output_scatter: Numbers  # (m,)
+    squares: Numbers  # (c,) added up over outputs
+    output_squares: Numbers  # (m,)
     rows_left_out: int = 0
 
     @classmethod
     def empty(cls, combinations: int, width: int) -> "RunningMeans":
         """Before the first batch."""
-        first, second = (np.zeros((combinations, width), dtype=np.float32) for _ in range(2))
         nothing = np.zeros((2, combinations), dtype=np.int64)
-        return cls(nothing, (first, second), None, np.zeros(combinations), np.zeros(width))
+        return cls(nothing, np.zeros((2 * combinations, width)), None, np.zeros(combinations), np.zeros(width))
 
     def add(self, combination: Ints, rows: "Numbers | sparse.csr_array") -> None:
         """Rows (b, m) of one batch, with the number of the combination of each, -1 for none.
@@ -181,15 +183,18 @@ class RunningMeans:
             return
         if not whole.all():
             combination, rows = combination[whole], rows[whole]
-        if self.shift is None:  # what most rows of a sparse matrix hold is 0 already
-            self.shift = (
-                rows.mean(axis=0, dtype=np.float64) if isinstance(rows, np.ndarray) else np.zeros(rows.shape[1])
-            )
-        which, group = np.unique(self._halves(combination), return_inverse=True)
-        self._merge(which, group_sums(group, len(which), rows, self.shift))
+        if self.shift is None:  # most numbers of a sparse matrix are 0 already
+            plain = isinstance(rows, np.ndarray)
+            self.shift = rows.mean(axis=0, dtype=np.float64) if plain else np.zeros(rows.shape[1])
+        half = self._halves(combination)
+        if isinstance(rows, np.ndarray) or self.shift.any():
+            self._add_plain(half, rows if isinstance(rows, np.ndarray) else rows.toarray(), self.shift)
+        else:
+            self._add_sparse(half, rows)
+        self.count += np.bincount(half, minlength=self.count.size).reshape(-1, 2).T
 
     def _halves(self, combination: Ints) -> Ints:
-        """(b,) Of each row twice its combination, and one more where it goes to the second half."""
+        """(b,) The line of `sums` that each row belongs to: rows of a combination go to its halves in turn."""
         order = np.argsort(combination, kind="stable")
         sorted_ = combination[order]
         starts = np.flatnonzero(np.diff(sorted_, prepend=-1))
@@ -199,112 +204,71 @@ class RunningMeans:
         found[order] = 2 * sorted_ + (place + self.count.sum(axis=0)[sorted_]) % 2
         return found
 
+    def _add_plain(self, half: Ints, rows: Numbers, shift: Numbers) -> None:
+        """Some rows at a time, so that what is worked on stays in the processor's cache."""
+        width, every = rows.shape[1], self.sums.reshape(-1)
+        step = max(_CACHED // width, 1)
+        for start in range(0, len(rows), step):
+            part, lines = rows[start : start + step] - shift, half[start : start + step]
+            self.output_squares += np.einsum("ij,ij->j", part, part)
+            self.squares += np.bincount(lines // 2, np.einsum("ij,ij->i", part, part), minlength=len(self.squares))
+            if width < _NARROW:
+                np.add.at(every, lines[:, None] * width + np.arange(width), part)
+            else:  # a line is added to a line faster than number by number
+                for line, row in zip(lines.tolist(), part, strict=True):
+                    self.sums[line] += row
+
+    def _add_sparse(self, half: Ints, rows: "sparse.csr_array") -> None:
+        lines, number = np.unique(half, return_counts=True)
+        rows = rows[np.argsort(half, kind="stable")]
+        data, starts = rows.data.astype(np.float64), rows.indptr[np.concatenate([[0], np.cumsum(number)])]
+        # rows of one line become one row, in which an output may stand several times: they are added up as it is filled
+        merged = type(rows)((data, rows.indices, starts), shape=(len(lines), rows.shape[1]))
+        self.sums[lines] += merged.toarray()
+        np.square(data, out=data)  # which is that of `merged`, too
+        self.output_squares += merged.T @ np.ones(len(lines))
+        self.squares += np.bincount(lines // 2, merged @ np.ones(rows.shape[1]), minlength=len(self.squares))
+
     def add_by_column(self, combination: Ints, blocks: "Iterable[tuple[slice, sparse.csc_array]]") -> None:
         """All rows at once, some columns after the others, as a matrix that is stored by column has them."""
-        from scipy import sparse  # noqa: PLC0415 - as below
-
-        there, kept = combination >= 0, self.count.size
-        group = np.full(len(combination), kept)  # rows without a combination have a group that is thrown away
-        group[there] = self._halves(combination[there])
-        count = np.bincount(group, minlength=kept + 1)[:kept]
-        self.shift = np.zeros(len(self.output_scatter))
+        there, width = combination >= 0, self.sums.shape[1]
+        half = np.zeros(len(combination), dtype=np.int64)
+        half[there] = self._halves(combination[there])
+        self.shift = np.zeros(width)
         for columns, part in blocks:
-            # a line for each output, a column for each group; rows of one group are added up as it is filled
-            values = sparse.csr_array(
-                (part.data.astype(np.float64), group[part.indices], part.indptr), shape=(part.shape[1], kept + 1)
-            )
-            mean = values.toarray()[:, :kept] / np.maximum(count, 1)
-            np.square(values.data, out=values.data)
-            about = np.maximum(values.toarray()[:, :kept] - count * np.square(mean), 0)
-            self.output_scatter[columns] += about.sum(axis=1)
-            self.scatter += about.sum(axis=0).reshape(-1, 2).sum(axis=1)
-            for half in range(2):
-                self.means[half][:, columns] = mean[:, half::2].T
-        self.count += count.reshape(-1, 2).T
-
-    def _merge(self, which: Ints, new: "_GroupSums") -> None:
-        """Move the means by those of a batch, of which group g is the half `which[g] % 2` of `which[g] // 2`."""
-        self.output_scatter += new.by_output
-        for half in range(2):
-            chosen = which % 2 == half
-            mine, count, mean = which[chosen] // 2, new.count[chosen], new.mean[chosen]
-            old = self.count[half, mine]
-            moved = mean - self.means[half][mine]
-            self.means[half][mine] += (moved * (count / (old + count))[:, None]).astype(np.float32)
-            weight, squares = old * count / (old + count), np.square(moved, out=moved)
-            self.scatter[mine] += new.about[chosen] + weight * squares.sum(axis=1)
-            self.output_scatter += weight @ squares
-            self.count[half, mine] += count
+            if not np.isfinite(part.data).all():
+                raise ColumnError(
+                    "a matrix that is stored by column holds numbers that are missing",
+                    why="rows that miss an output are left out, and here they are only known at the end",
+                    instead="store it by row (tocsr), or fill the gaps",
+                )
+            data = np.where(there[part.indices], part.data, 0).astype(np.float64)
+            lines, outputs = half[part.indices], np.repeat(np.arange(width)[columns], np.diff(part.indptr))
+            np.add.at(self.sums.reshape(-1), lines * width + outputs, data)
+            np.square(data, out=data)
+            self.squares += np.bincount(lines // 2, data, minlength=len(self.squares))
+            self.output_squares += np.bincount(outputs, data, minlength=width)
+        self.count += np.bincount(half[there], minlength=self.count.size).reshape(-1, 2).T
 
     def finished(self, name: str, outputs: tuple[str, ...]) -> VectorAnswers:
-        """The answers; the two matrices are used up, so that no third one is needed."""
-        first, second = self.means
+        """The answers."""
         one, other = self.count.astype(np.float64)
-        total = one + other
-        scatter, by_output = self.scatter.copy(), self.output_scatter.copy()
-        for start in range(0, len(total), _LINES):
+        total, (lines, width) = one + other, (len(one), self.sums.shape[1])
+        means, apart = (np.empty((lines, width), dtype=np.float32) for _ in range(2))
+        scatter, by_output = self.squares.copy(), self.output_squares.copy()
+        for start in range(0, lines, _LINES):
             part = slice(start, start + _LINES)
-            left, right = first[part].astype(np.float64), second[part].astype(np.float64)
-            apart = np.where((other[part] > 0)[:, None], right - left, 0.0)
-            share = (other[part] / np.maximum(total[part], 1))[:, None]
-            weight = one[part] * share[:, 0]
-            scatter[part] += weight * np.square(apart).sum(axis=1)
-            by_output += weight @ np.square(apart)
-            first[part] = np.where((total[part] > 0)[:, None], left + share * apart, np.nan)
-            second[part] = np.where((other[part] > 0)[:, None], apart, np.nan)
-        shift = np.zeros(first.shape[1]) if self.shift is None else self.shift
-        return VectorAnswers(name, outputs, total, shift, first, second, scatter, by_output, self.rows_left_out)
-
-
-@dataclass(frozen=True, eq=False)
-class _GroupSums:
-    """Rows of a batch by group. Legend: g groups."""
-
-    count: Ints  # (g,)
-    mean: Numbers  # (g, m) less the shift
-    about: Numbers  # (g,) squares about the group's mean, added up over outputs
-    by_output: Numbers  # (m,) the same, added up over groups
-
-
-def group_sums(group: Ints, groups: int, rows: "Numbers | sparse.csr_array", shift: Numbers) -> _GroupSums:
-    """Means and squares of rows (b, m) by their group (b,).
-
-    Squares about a mean are Σx² − n·mean², in float64 and about the shift: what is lost is a millionth where a mean is
-    10⁵ times as large as the spread, and one pass over the rows is enough.
-
-    >>> from scipy import sparse
-    >>> rows = np.array([[0.0, 1.0], [2.0, 0.0], [4.0, 0.0]])
-    >>> dense = group_sums(np.array([0, 1, 1]), 2, rows, np.zeros(2))
-    >>> dense.mean.tolist(), dense.about.tolist(), dense.by_output.tolist()
-    ([[0.0, 1.0], [3.0, 0.0]], [0.0, 2.0], [2.0, 0.0])
-    >>> thin = group_sums(np.array([0, 1, 1]), 2, sparse.csr_array(rows), np.zeros(2))
-    >>> np.array_equal(thin.mean, dense.mean) and np.array_equal(thin.by_output, dense.by_output)
-    True
-    """
-    from scipy import sparse  # noqa: PLC0415 - loaded where vectors are read
-
-    count = np.bincount(group, minlength=groups)
-    order, starts = np.argsort(group, kind="stable"), np.concatenate([[0], np.cumsum(count)])
-    if not isinstance(rows, np.ndarray):
-        rows = rows[order]
-        data = rows.data.astype(np.float64)
-        # rows of a group become one row in which an output may stand several times, which are added up as it is filled
-        sums = sparse.csr_array((data, rows.indices, rows.indptr[starts]), shape=(groups, rows.shape[1])).toarray()
-        np.square(data, out=data)
-        by_output = np.bincount(rows.indices, weights=data, minlength=rows.shape[1]).astype(np.float64)
-        squares = np.diff(np.concatenate([[0.0], np.cumsum(data)])[rows.indptr[starts]])
-    else:
-        rows = rows - shift
-        members = sparse.csr_array((np.ones(len(order)), order, starts), shape=(groups, len(order)))
-        sums = members @ rows
-        squares = members @ np.einsum("ij,ij->i", rows, rows)
-        by_output = np.einsum("ij,ij->j", rows, rows)
-    mean = np.divide(sums, count[:, None], out=sums)
-    squares -= count * np.einsum("ij,ij->i", mean, mean)
-    by_output -= count @ np.square(mean)
-    if not isinstance(rows, np.ndarray):
-        mean -= shift
-    return _GroupSums(count, mean, np.maximum(squares, 0), np.maximum(by_output, 0))
+            first, second = self.sums[2 * start : 2 * (start + _LINES)].reshape(-1, 2, width).swapaxes(0, 1)
+            mean = (first + second) / np.maximum(total[part], 1)[:, None]
+            squares = np.square(mean)
+            scatter[part] -= total[part] * squares.sum(axis=1)
+            by_output -= total[part] @ squares
+            between = second / np.maximum(other[part], 1)[:, None] - first / np.maximum(one[part], 1)[:, None]
+            means[part] = np.where((total[part] > 0)[:, None], mean, np.nan)
+            apart[part] = np.where((other[part] > 0)[:, None], between, np.nan)
+        shift = np.zeros(width) if self.shift is None else self.shift
+        scatter, by_output = np.maximum(scatter, 0), np.maximum(by_output, 0)
+        return VectorAnswers(name, outputs, total, shift, means, apart, scatter, by_output, self.rows_left_out)
 
 
 def _is_whole(rows: "Numbers | sparse.csr_array") -> npt.NDArray[np.bool_]:

@@ -39,8 +39,8 @@ VectorTarget = str | Sequence[str] | npt.NDArray[Any] | StoredArray
 _ENTRIES = 4 * 10**6
 """Numbers of a batch: 32 MB in float64."""
 _FEWEST_ROWS = 64
-_MOST_ENTRIES = 25 * 10**7
-"""Combinations times outputs: two matrices of float32 are then 2 GB."""
+_MOST_ENTRIES = 10**8
+"""Combinations times outputs: two sums in float64 and two matrices of float32 are then 2.4 GB."""
 _ROW = "recombine_row"
 
 
@@ -191,7 +191,7 @@ def running_means(combinations: int, width: int) -> RunningMeans:
     if combinations * width > _MOST_ENTRIES:
         raise SettingError(
             f"{combinations:,} combinations of {width:,} outputs",
-            why=f"their means would take {combinations * width * 8 / 2**30:,.1f} GiB of memory",
+            why=f"their means would take {combinations * width * 24 / 2**30:,.1f} GiB of memory",
             instead="name fewer outputs, such as the most variable ones or their principal components",
         )
     return RunningMeans.empty(combinations, width)
