@@ -24,7 +24,7 @@ def screen(path: Path, seed: int) -> list[tuple[str, ...]]:
     alone = set(rng.permutation(genes)[WITHOUT:])
     pairs = [tuple(pair) for pair in combinations(genes, 2)]
     given: list[tuple[str, ...]] = [(), *((gene,) for gene in sorted(alone))]
-    given += [pairs[k] for k in rng.choice(len(pairs), int(rng.integers(15, 60)), replace=False)]
+    given += [pairs[k] for k in rng.choice(len(pairs), int(rng.integers(8, 30)), replace=False)]
     orders = [list(rng.permutation([*one, "ctrl"] if len(one) == 1 else [*one] or ["ctrl"])) for one in given]
     cells = [k for k in range(len(given)) for _ in range(int(rng.integers(1, 4)))]
     with h5py.File(path, "w") as file:
