@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from recombine.data.stored_arrays import StoredArray
 
 _GROUP = "recombine.readers"
-_OWN = {".h5ad": "recombine.data.anndata", ".zarr": "recombine.data.anndata"}
+_OWN = {
+    ".h5ad": "recombine.data.anndata",
+    ".zarr": "recombine.data.anndata",
+    ".toml": "recombine.data.cell_load",
+}
 
 
 @dataclass(frozen=True)
