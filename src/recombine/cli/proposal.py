@@ -71,9 +71,7 @@ def _line(
     verb: str, found: Any, factors: list[str], told: dict[str, str | None], source: str, reading: RowOptions
 ) -> tuple[str, str] | None:
     """The command to paste and why; none where fewer than two columns look like factors."""
-    from recombine.data.read import KNOWING_SETS  # noqa: PLC0415 - it brings the engines
-
-    if len(factors) < 2 and not (found.sets and verb in KNOWING_SETS):
+    if len(factors) < 2 and not found.sets:
         return None
     roles = {role: told[role] or getattr(found, role) for role in told}
     if found.arrays:  # what is measured is a matrix; numbers beside it are about the measuring
@@ -87,7 +85,7 @@ def _line(
         for option, value in (("--table", reading.table), ("--where", reading.where)):
             words += [] if value is None else options.given(option, value)
         told = dict.fromkeys(told)
-    for name, written in found.sets.items() if verb in KNOWING_SETS else ():
+    for name, written in found.sets.items():
         words += ["--set", f"{name}={written}"]
     words += options.given("--factors", options.listed(factors)) if factors else []
     for role in _TAKEN[verb]:

@@ -22,7 +22,7 @@ from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble, floats
 from recombine.data.table_query import (
     ReadOptions,
-    SetOptions,
+    TableOptions,
     TableQuery,
     TargetKind,
     Where,
@@ -138,7 +138,7 @@ def support_of(
     factors: Sequence[str] | None = None,
     target: VectorTarget | None = None,
     progress: Progress | None = None,
-    **options: Unpack[SetOptions],
+    **options: Unpack[TableOptions],
 ) -> Support:
     """The support that a verb works on: the one that it was given, or that of a table with `factors` beside it."""
     if verb not in _OF_VECTORS and is_vector(target):
@@ -164,7 +164,7 @@ def _given_or_read(
     factors: Sequence[str] | None = None,
     target: VectorTarget | None = None,
     progress: Progress | None = None,
-    **options: Unpack[SetOptions],
+    **options: Unpack[TableOptions],
 ) -> Support:
     check_known(options, list(ReadOptions.__annotations__), who=f"recombine.{verb}")
     named = {name: value for name, value in (("factors", factors), ("target", target)) if value is not None}

@@ -122,9 +122,9 @@ class Sets(Sequence[tuple[Any, ...]]):
 
     def label(self, code: int) -> str:
         """A set as people read it."""
-        return set_text(self.parts(code))
+        return set_text(self.element_names(code))
 
-    def parts(self, code: int) -> list[str]:
+    def element_names(self, code: int) -> list[str]:
         """The elements of a set as people read them, in their order."""
         return [self._element_labels[place] for place in self.rows([code]).columns.tolist()]
 

@@ -60,6 +60,7 @@ class TableOptions(TypedDict, total=False):
     where: Where | None
     bins: Mapping[str, Bins] | None
     domain: Mapping[str, Sequence[Value]] | None
+    sets: Mapping[str, SetSource] | None
     impossible: Iterable[Impossible]
     weight: str | None
     missing: Literal["leave out", "value"]
@@ -67,13 +68,7 @@ class TableOptions(TypedDict, total=False):
     command: str | None
 
 
-class SetOptions(TableOptions, total=False):
-    """The same, for verbs that know factors whose value is a set."""
-
-    sets: Mapping[str, SetSource] | None
-
-
-class ReadOptions(SetOptions, total=False):
+class ReadOptions(TableOptions, total=False):
     """All the settings of `recombine.read`, by the same names."""
 
     factors: Sequence[str]

@@ -7,9 +7,9 @@ which is the same as having tested fewer: 1/n + 1/m instead of 1/n.
 Accuracy is drawn: the chance of a right answer from what was tested (a beta with Jeffreys' half success and half
 failure), then the unseen answers from that chance. R² is one less a quotient of squared errors, so its logarithm is
 what is nearly normal: log(own / mean) ± t s √(1/n + 1/m), and R² can't pass 1. Squared errors have heavy tails, so s is
-known less well than n would say: t has the degrees of freedom that their kurtosis leaves. A table in which every held-out answer
-was exact promises no exactness: an unseen one may be the first exception, as wrong as the mean is, and the low end is
-nowhere above the share without exception that can be promised.
+known less well than n would say: t has the degrees of freedom that their kurtosis leaves. A table in which every held-
+out answer was exact promises no exactness: an unseen one may be the first exception, as wrong as the mean is, and the
+low end is nowhere above the share without exception that can be promised.
 
 Errors come in groups: a value whose effect is badly known spoils all its combinations, and so does a pair of values
 that does not add up. With the `codes` of the tested combinations the interval is widened by what their groups show.

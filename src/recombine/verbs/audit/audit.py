@@ -20,7 +20,7 @@ from recombine.data.misspellings import Misspelling, misspellings
 from recombine.data.read import support_of
 from recombine.data.space import rows_of
 from recombine.data.support import Support
-from recombine.data.table_query import SetOptions
+from recombine.data.table_query import TableOptions
 from recombine.data.vector_reader import VectorTarget
 from recombine.numerics.groups import Codes, Numbers
 from recombine.verbs.audit import audit_record
@@ -204,7 +204,7 @@ def audit(
     control: Control | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-    **options: Unpack[SetOptions],
+    **options: Unpack[TableOptions],
 ) -> Audit:
     """Say what the data alone tell about unseen combinations.
 

@@ -20,7 +20,7 @@ from recombine.data.locations import is_model
 from recombine.data.pict import untested
 from recombine.data.read import support_of
 from recombine.data.support import Support
-from recombine.data.table_query import SetOptions
+from recombine.data.table_query import TableOptions
 from recombine.numerics.simple_rules import ADDITIVE
 from recombine.verbs.audit.audit import audit
 from recombine.verbs.audit.structural_zeros import suspect_zeros
@@ -174,7 +174,7 @@ class Plan(Result):
         """A combination as JSON has it: of sets the elements, in their order."""
         sets = {factor.name: factor.sets for factor in self.support.space.factors if factor.sets is not None}
         return {
-            name: sets[name].parts(sets[name].code(value)) if name in sets else value
+            name: sets[name].element_names(sets[name].code(value)) if name in sets else value
             for name, value in line.combination.items()
         }
 
@@ -182,7 +182,7 @@ class Plan(Result):
 _PLAIN = ("verdict", "grade", "reasons", "goal", "budget", "reached", "shares", "settings")
 
 
-class PlanOptions(SetOptions, total=False):
+class PlanOptions(TableOptions, total=False):
     """How the table is read, and what the goal "variance" plans for."""
 
     salience: Salience | str | None
@@ -221,7 +221,7 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     salience, ridge = options.pop("salience", None), options.pop("ridge", None)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
-    reading = cast("SetOptions", options)
+    reading = cast("TableOptions", options)
     tell: Progress = progress or silent
     counting = of_step(progress, "counting combinations")
     if is_model(source):

@@ -26,7 +26,6 @@ from recombine.data.table_query import ReadOptions, TableOptions, TargetKind, re
 from recombine.numerics.groups import Codes, Numbers
 from recombine.numerics.predictive_intervals import Score
 from recombine.numerics.resampling import EvidencePieces, IntervalSettings
-from recombine.verbs.audit.additivity import unit_of
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule
 from recombine.verbs.audit.selection_bias import ASSUMPTION, ASSUMPTION_OF_SETS, selection_sign
@@ -293,7 +292,7 @@ def _try(
         few = "none" if not spared else f"only {spared}"
         reason = (
             f"{few} of the {len(support):,} seen combinations can be spared, since most are the only one with one "
-            f"of their {unit_of(support).replace(' and ', 's and ')}s"
+            f"of their {support.space.effect_unit.replace(' and ', 's and ')}s"
         )
         return replace(untried, expected=replace(untried.expected, reason=reason))
     trial = _trial(learner, examples, chosen, seed, tell)
