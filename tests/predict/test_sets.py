@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import recombine
 from recombine.base.errors import RecombineError, SettingError, TableError
+from recombine.numerics.predictive_intervals import shared_effect
 from recombine.verbs.predict.answers import answers
 from recombine.verbs.predict.diagnosis import Diagnosis
 from recombine.verbs.predict.holdout_record import KERNEL, block_out, fold, one_at_a_time
@@ -250,6 +251,18 @@ def test_a_set_that_was_never_seen_is_held_out_in_all_cell_lines() -> None:
     alone = next(method for method in found.backtest.methods if method.name == KERNEL)
     assert alone.score < 0.3 * np.std(table["y"])  # told by the other lines
     assert found.held_out.abstains or found.held_out.value < 0.5  # and not by other sets
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS)
+def test_errors_that_an_element_shares_widen_an_interval_by_all_pairs_that_share_one(seed) -> None:
+    world = World(seed)
+    apart = np.random.default_rng(seed).normal(size=len(world.seen))
+    elements = world.support.space.effects.elements(world.support.codes)
+    held = [{(k, place) for k in range(len(world.sets)) for place in row[k]} for row in world.seen]
+    pairs = [(i, j) for i in range(len(held)) for j in range(len(held)) if i == j or held[i] & held[j]]
+    total = sum(apart[i] * apart[j] for i, j in pairs) / np.square(apart).sum()
+    assert shared_effect(apart, elements) == pytest.approx(max(total, 1.0))
 
 
 def test_labels_of_sets_are_told_with_the_squared_loss() -> None:

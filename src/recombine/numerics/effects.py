@@ -183,6 +183,14 @@ class Effects:
         ]
         return np.asarray(np.sum(own, axis=0), dtype=np.int64)
 
+    def elements(self, codes: Codes) -> Rows | None:
+        """The elements of each combination's sets; None where no factor's values are sets."""
+        found: Rows | None = None
+        for k, kind in enumerate(self.kinds):
+            if not kind.exclusive:
+                found = kind.rows(codes[:, k]) if found is None else found.beside(kind.rows(codes[:, k]))
+        return found
+
     def _incidence(self, codes: Codes) -> "csr_array":
         """The design of some combinations without the constant, which all of them share."""
         return self.rows(codes).sparse()[:, : self.width - int(self.constant)]

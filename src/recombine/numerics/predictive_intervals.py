@@ -29,6 +29,7 @@ from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.intervals import Interval, lowest_difference_interval
 from recombine.numerics.resampling import EvidencePieces, IntervalSettings, Statistic, difference
+from recombine.numerics.rows import Rows
 from recombine.numerics.simple_rules import CONSTANTS, MEAN
 
 Score = Literal["accuracy", "R²"]
@@ -44,13 +45,14 @@ _MOST_PAIRED = 20
 """190 pairs of factors; beyond, only single ones are looked at."""
 
 
-def expected_score(
+def expected_score(  # noqa: PLR0913 - each says one thing of what was held out
     own: Numbers,
     baselines: Mapping[str, Numbers],
     *,
     score: Score,
     unseen: int,
     codes: Codes | None = None,
+    elements: Rows | None = None,
     weights: Numbers | None = None,
     pieces: EvidencePieces | None = None,
     basis: str = "combinations",
@@ -63,7 +65,7 @@ def expected_score(
     of all seen combinations: the commonest class of those that are left is less often that of the one held out, which
     would make a coin look better than guessing. `weights` say how much each held-out combination counts where some are
     more like the unseen ones than others; the interval is then that of fewer, (Σw)² / Σw². Those of one of the
-    `pieces` stand or fall together, so it is a piece that counts.
+    `pieces` stand or fall together, so it is a piece that counts. `elements` are those of the sets that each holds.
 
     >>> right = np.array([1.0] * 45 + [0.0] * 5)
     >>> found = expected_score(right, {"majority": np.tile([1.0, 0.0], 25)}, score="accuracy", unseen=25)
@@ -74,6 +76,7 @@ def expected_score(
     own, unit = np.asarray(own, dtype=np.float64), _unit(own, baselines, score)
     if pieces is not None:
         own, unit, baselines, codes, weights = _by_piece(pieces.of, own, unit, baselines, codes, weights)
+        elements = None if elements is None else elements.take(np.unique(pieces.of, return_index=True)[1])
     why = _unsaid(own, unit, unseen)
     if why:
         return Expected(score, tested=count, of=unseen, reason=why)
@@ -82,6 +85,7 @@ def expected_score(
         codes,
         sure,
         None if weights is None else np.asarray(weights) / np.mean(weights),
+        elements,
     )
     low, high = (_accuracy if score == "accuracy" else _r2)(own, unit, tested)
     if tested.weights is not None:  # sums are all that is needed of what follows
@@ -174,6 +178,7 @@ class _TestedShare:
     codes: Codes | None
     settings: IntervalSettings
     weights: Numbers | None = None
+    elements: Rows | None = None
 
     def number(self, own: Numbers) -> float:
         """How many were tested, or would say as much if all counted alike."""
@@ -210,7 +215,31 @@ class _TestedShare:
         taken, and of its excess over 1 half: of many noisy estimates the largest is too large.
         """
         apart = (moved - self.mean(moved)) * (1.0 if self.weights is None else self.weights)
-        return 1.0 if self.codes is None else (1 + design_effect(apart, self.codes)) / 2
+        found = [
+            1.0 if self.codes is None else design_effect(apart, self.codes),
+            1.0 if self.elements is None else shared_effect(apart, self.elements),
+        ]
+        return (1 + max(found)) / 2
+
+
+def shared_effect(apart: Numbers, elements: Rows) -> float:
+    """The same where groups overlap: how much more a sum varies if those with an element in common vary together.
+
+    Over disjoint groups the sum of squared group sums is that over all pairs of one group, so here it is that over all
+    pairs that share an element.
+
+    >>> pairs = Rows.listed([[0, 1], [0, 2], [3, 4], [3, 5]], width=6)
+    >>> shared_effect(np.array([1.0, 1, -1, -1]), pairs), shared_effect(np.array([1.0, -1, 1, -1]), pairs)
+    (2.0, 1.0)
+    """
+    total = float(np.square(apart).sum())
+    if total <= 0:
+        return 1.0
+    held = elements.sparse()
+    alike = (held @ held.T).tocsr()
+    alike.data[:] = 1.0
+    alike.setdiag(1.0)  # the empty set has no element, and itself in common
+    return max(1.0, float(apart @ (alike @ apart)) / total)
 
 
 def design_effect(apart: Numbers, codes: Codes) -> float:

@@ -28,6 +28,7 @@ from recombine.numerics.incidence_fit import LARGEST, nearest_answers, rows_held
 from recombine.numerics.interaction_rules import RULES
 from recombine.numerics.noise_ceiling import NoiseCeiling, noise_ceiling
 from recombine.numerics.resampling import EvidencePieces
+from recombine.numerics.rows import Rows
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, NEAREST, SimpleRules, alone_name, filled, is_alone
 from recombine.verbs.audit.block_holdout import (
     LIKE,
@@ -136,6 +137,7 @@ class Losses:
     reach: Mapping[FactorSet, float] = field(default_factory=dict)
     weights: Numbers | None = None
     pieces: EvidencePieces | None = None
+    elements: Rows | None = None  # of the sets that each combination holds
 
     def reach_of(self, known: Support, codes: Codes) -> Numbers:
         """(c,) For unseen combinations, the largest leverage of a test of their kind; -1 where there was none.
@@ -186,7 +188,8 @@ def additive_test(
     if chosen is not None:
         alone = replace(alone, said={**alone.said, **hold_apart(known, answers, alone.rows, seed=seed, only=chosen)})
     if not in_blocks:
-        losses = Losses(codes[found.rows], _losses_of_rules(answers, alone), classes, _reach([alone]))
+        held = known.space.effects.elements(codes[found.rows])
+        losses = Losses(codes[found.rows], _losses_of_rules(answers, alone), classes, _reach([alone]), elements=held)
         return replace(test, chosen=chosen or ADDITIVE), losses
     losses = _losses_like_unseen(known, answers, alone, classes or (), seed=seed)
     named = {one.factors: tuple(known.space.names[k] for k in one.factors) for one in classes or ()}
@@ -334,6 +337,7 @@ def expected_scores(test: AdditiveTest, losses: Losses, unseen: int) -> tuple[Ex
         score=test.score,
         unseen=unseen,
         codes=losses.codes,
+        elements=losses.elements,
         weights=losses.weights,
         pieces=losses.pieces,
     )

@@ -89,6 +89,7 @@ def expected_from(held: HeldOutClasses, diagnosis: Diagnosis, like: Flags, *, un
         score=score_of(own),
         unseen=unseen,
         codes=tried.codes,
+        elements=diagnosis.learner.support.space.effects.elements(tried.codes),
         weights=weights if in_blocks else None,
         pieces=pieces if in_blocks else None,
         settings=IntervalSettings(seed=diagnosis.learner.seed),
