@@ -86,9 +86,13 @@ def test_an_element_drawn_as_seen_but_never_measured_is_told(tmp_path) -> None:
         table = screen(seed, genes=14, singles=0, doubles=14)
         splitter = recombine.HoldOutElements(sets=SETS, random_state=seed)
         made = recombine.split(table, by=splitter, out=tmp_path / f"{seed}.parquet")
-        trained = [parts(one) for one, side in zip(table["condition"], _sides(tmp_path, seed), strict=True) if not side]
+        trained = [
+            parts(one) for one, side in zip(table["condition"], _sides(tmp_path, seed), strict=True) if side == "train"
+        ]
         measured = frozenset().union(*trained)
-        both = {parts(one) for one, side in zip(table["condition"], _sides(tmp_path, seed), strict=True) if side}
+        both = {
+            parts(one) for one, side in zip(table["condition"], _sides(tmp_path, seed), strict=True) if side != "train"
+        }
         rungs = {rung.name: rung for rung in made.rungs}
         hollow = sum(1 for one in both if made.side((sorted(one),)) == "test" and not one <= measured)
         assert hollow == sum(rung.one_never_seen for rung in made.rungs)

@@ -98,12 +98,20 @@ def _of_hundred(share: float) -> str:
     return sign + f"{size:.{1 if off >= 0.095 else 2}f}".removesuffix(".0")
 
 
-def text(value: Any) -> str:
-    """How a value is written for people, in every table, page and message.
+EMPTY = "control"
+"""How the empty set is written."""
+BETWEEN = " + "
+"""What stands between the elements of a set where people read it."""
 
-    >>> text(True), text("red"), text(3)
-    ('true', 'red', '3')
+
+def text(value: Any) -> str:
+    """How a value is written for people, in every table, page and message; a set by its elements.
+
+    >>> text(True), text("red"), text(3), text(["A", "B"]), text(())
+    ('true', 'red', '3', 'A + B', 'control')
     """
+    if isinstance(value, list | tuple):
+        return BETWEEN.join(map(text, value)) or EMPTY
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

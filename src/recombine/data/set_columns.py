@@ -24,10 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.base.errors import ColumnError, SettingError, SpaceError, nearest
-from recombine.base.words import text
+from recombine.base.words import BETWEEN, text
 from recombine.data import columns
 from recombine.data.columns import FactorKey
-from recombine.data.sets import BETWEEN, Sets, distinct_sets, is_nothing, sorted_sets
+from recombine.data.sets import Sets, distinct_sets, is_nothing, sorted_sets
 from recombine.data.space import MISSING, Factor, Value
 from recombine.numerics.groups import Codes, Ints
 from recombine.numerics.rows import Rows, ends

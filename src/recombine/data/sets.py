@@ -20,16 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.base.errors import SpaceError
-from recombine.base.words import text
+from recombine.base.words import BETWEEN, text
 from recombine.numerics.groups import ANY, Codes, Ints
 from recombine.numerics.rows import Rows, ends
 
-EMPTY = "control"
-"""How the empty set is written."""
 NOTHING = frozenset(["", "ctrl", "control", "non-targeting"])
 """What a table writes where nothing was given, in small letters: beside elements it vanishes."""
-BETWEEN = " + "
-"""What stands between the elements of a set where people read it."""
 _MOST_LISTED = 5 * 10**7  # entries of sets that are written out
 
 
@@ -122,7 +118,7 @@ class Sets(Sequence[tuple[Any, ...]]):
 
     def label(self, code: int) -> str:
         """A set as people read it."""
-        return set_text(self.element_names(code))
+        return text(self.element_names(code))
 
     def element_names(self, code: int) -> list[str]:
         """The elements of a set as people read them, in their order."""
@@ -235,15 +231,6 @@ class Sets(Sequence[tuple[Any, ...]]):
         parts = np.concatenate([beside.columns, added])
         singles, _ = sorted_sets(np.concatenate([beside.owners, changes]), parts, len(owners), len(self.elements))
         return owners, self.codes_of(singles)
-
-
-def set_text(elements: Iterable[Any]) -> str:
-    """A set as people read it.
-
-    >>> set_text(["A", "B"]), set_text([])
-    ('A + B', 'control')
-    """
-    return BETWEEN.join(map(text, elements)) or EMPTY
 
 
 def is_nothing(element: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from recombine.base.decoding import revive
 from recombine.base.grades import GRADES, MATERIAL_SHORTCUT, MEANINGS, Expected, Grade, because, earned
-from recombine.base.words import amount, count, listing, named, percent
+from recombine.base.words import amount, count, listing, named, percent, text
 
 Data = Mapping[str, Any]
 _HALF = 0.5
@@ -240,4 +240,4 @@ _REASONS: Mapping[str, Callable[[Data, Grade], str]] = {
 
 def name_of(combination: Data) -> str:
     """A combination in a sentence, as elsewhere."""
-    return named({str(name): str(value) for name, value in combination.items()})
+    return named({str(name): text(value) for name, value in combination.items()})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from recombine.base.words import text
 from recombine.output.headline import shorten, whole
 
 _LISTED = 200
@@ -36,11 +37,14 @@ class PageList:
     cells: Sequence[int | None] = ()
     download: tuple[Sequence[str], Rows] | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", [[_set_text(cell) for cell in row] for row in self.rows])
+
     def payload(self) -> dict[str, Any]:
         """The file for the page's script: whole values, each written once."""
         columns, listed = self.download or (self.columns, self.rows)
         rows = [[_full(cell) for cell in row] for row in listed]
-        pool = {text: place for place, text in enumerate(dict.fromkeys(cell for row in rows for cell in row))}
+        pool = {word: place for place, word in enumerate(dict.fromkeys(cell for row in rows for cell in row))}
         return {
             "file": self.file,
             "columns": [str(name) for name in columns],
@@ -171,4 +175,9 @@ def bounded(one: PageList) -> PageList:
 
 
 def _full(raw: Any) -> str:
-    return "" if raw is None else shorten(str(raw), _CELL_LIMIT)
+    return "" if raw is None else shorten(str(_set_text(raw)), _CELL_LIMIT)
+
+
+def _set_text(cell: Any) -> Any:
+    """A set as people read it; anything else as it is."""
+    return text(cell) if isinstance(cell, list) else cell

@@ -52,13 +52,13 @@ def _page(record: Record, title: str, checks: Sequence[tuple[str, str, str]], li
         payload={},
         lists=[one for one in lists if one],
         title=title,
-        sides=side_bars(record.data["sides"]),
+        sides=side_bars(record.data["sides"], record.data.get("rungs", ())),
         checks=checks,
     )
 
 
-def side_bars(sides: Sequence[Data]) -> Bars:
-    """How much of the rows each side has."""
+def side_bars(sides: Sequence[Data], rungs: Sequence[Data] = ()) -> Bars:
+    """How much of the rows each side has, and each kind of held-out sets, where these have names."""
     total = sum(one["rows"] for one in sides) or 1
     bars = [
         Bar(
@@ -66,7 +66,7 @@ def side_bars(sides: Sequence[Data]) -> Bars:
             100 * one["rows"] / total,
             f"{whole(one['rows'])} rows, {whole(one['combinations'])} combinations",
         )
-        for one in sides
+        for one in (*sides, *rungs)
     ]
     return Bars(bars, "The share of the rows on each side.")
 

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from recombine.base.checks import check_choice
 from recombine.base.words import amount, count, listing, measure
-from recombine.data.sets import set_text
 from recombine.data.space import Value, text
 from recombine.data.support import LabelTarget, Support, Target
 from recombine.numerics.groups import Ints, Numbers, totals
@@ -143,8 +142,7 @@ def conjunction_text(values: Mapping[str, Value]) -> str:
     >>> conjunction_text({"colour": "red", "lit": True})
     '(colour=red, lit=true)'
     """
-    written = {name: set_text(value) if isinstance(value, tuple) else text(value) for name, value in values.items()}
-    return "(" + ", ".join(f"{name}={value}" for name, value in written.items()) + ")"
+    return "(" + ", ".join(f"{name}={text(value)}" for name, value in values.items()) + ")"
 
 
 def few(shown: Sequence[str], total: int) -> str:
@@ -229,7 +227,7 @@ def values(facts: Facts, promise: Promise) -> Invariant:
     trained = np.flatnonzero(facts.train_combinations)
     for factor, rows in zip(facts.support.space.factors, facts.support.value_rows, strict=True):
         gone = (rows.counts() > 0) & (rows.take(trained).counts() == 0)
-        lost += [f"{factor.name}={factor.effect_labels[value]}" for value in np.flatnonzero(gone)]
+        lost += [f"{factor.name}={factor.effect_labels[value]}" for value in np.flatnonzero(gone).tolist()]
     noun = "element" if facts.support.space.set_factors else "value"
     said = f"{facts.amount(len(lost), noun)} {_is(len(lost))} not in training: {few(lost[:NAMED], len(lost))}"
     return Invariant("values", not lost if promise.values else None, said if lost else f"every {noun} is in training")

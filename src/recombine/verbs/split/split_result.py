@@ -257,7 +257,7 @@ def join_table(counted: CountedCombinations, decided: Decided) -> pa.Table:
 
 
 def _rung_column(rungs: Sequence[str]) -> pa.Array:
-    return pa.array([rung or None for rung in rungs], pa.string())
+    return pa.array([rung or TRAIN for rung in rungs], pa.string())
 
 
 def summarize_split(
