@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from recombine.data.sets import BETWEEN
+from recombine.base.words import BETWEEN
 from recombine.data.space import Space
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, number
