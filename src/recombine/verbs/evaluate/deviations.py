@@ -83,7 +83,7 @@ class Deviations:
 def deviations(outcomes: Outcomes) -> Deviations:
     """Compare every group of tested combinations with what all that lies outside of it tells."""
     sizes = outcomes.part_sizes
-    if AdditiveFit.too_large(sizes):
+    if outcomes.too_many_parts:
         return _nothing(
             outcomes,
             f"Whether groups do worse than their parts was not tested: beside its largest factor the table has "

@@ -151,7 +151,7 @@ def matching(outcomes: Outcomes) -> Matching | None:
     The finest way is taken that leaves something to test with: each factor's value together with the true class; both
     side by side; the class alone.
     """
-    if AdditiveFit.too_large(outcomes.part_sizes):
+    if outcomes.tested.space.set_factors and outcomes.too_many_parts:
         return None
     cells = _cells(outcomes)
     seen, unseen = outcomes.seen[cells.combination], outcomes.unseen[cells.combination]

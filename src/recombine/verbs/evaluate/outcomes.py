@@ -20,6 +20,7 @@ from recombine.data import support
 from recombine.data.missing_conjunctions import missing_block
 from recombine.data.space import Value
 from recombine.data.support import LabelTarget, Support
+from recombine.numerics.additive_design import AdditiveFit
 from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.verbs.audit.combination_status import rungs
 from recombine.verbs.audit.determinacy import determinacy
@@ -31,6 +32,9 @@ Mask = npt.NDArray[np.bool_]
 _ROUNDING = 1e-12  # of the sum of squares: less of it within combinations is rounding, and no luck
 _OWN_ROUNDING = 1e-10
 """A score far from 0 is no surer than this share of it: below lies what its own arithmetic left."""
+
+_MOST_PARTS = 5 * 10**7
+"""Combinations times elements that are written out as yes and no: 200 MB."""
 
 RUNGS = ("seen", "determined", "undetermined", "novel")
 UNKNOWN = "unknown"
@@ -201,11 +205,23 @@ class Outcomes:
         codes, factors = self.tested.codes, self.tested.space.factors
         if not self.tested.space.set_factors:
             return codes
-        parts = [
-            column[:, None] if factor.sets is None else factor.sets.rows(column).dense()
-            for factor, column in zip(factors, codes.T, strict=True)
-        ]
-        return np.asfortranarray(np.concatenate(parts, axis=1).astype(np.int32))
+        found, start = np.zeros((len(self), len(self.part_sizes)), dtype=np.int32, order="F"), 0
+        for factor, column in zip(factors, codes.T, strict=True):
+            if factor.sets is None:
+                found[:, start] = column
+                start += 1
+            else:
+                held = factor.sets.rows(column)
+                found[held.owners, start + held.columns] = 1
+                start += held.width
+        return found
+
+    @property
+    def too_many_parts(self) -> bool:
+        """Whether a fit of one number for each value and element would be too large."""
+        sizes = self.part_sizes
+        wide = bool(self.tested.space.set_factors) and len(self) * len(sizes) > _MOST_PARTS
+        return wide or AdditiveFit.too_large(sizes)
 
     @cached_property
     def unseen(self) -> Mask:
