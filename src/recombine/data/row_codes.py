@@ -66,8 +66,8 @@ def row_codes(
     >>> found.combination.tolist(), found.answers.tolist()
     ([0, 2, 1], [1.5, nan, 2.0])
     """
-    names, read_from = support.space.names, dict(sets or {})
-    question = TableQuery(factors=names, bins=dict(bins or {}), domain=dict(domain or {}), sets=read_from)
+    names = support.space.names
+    question = TableQuery(factors=names, bins=dict(bins or {}), domain=dict(domain or {}), sets=dict(sets or {}))
     target = support.target
     with opened(arrow.append_column(_ROW, pa.array(np.arange(len(arrow))))) as source:
         table = filtered(source.table, where, source.backend)
