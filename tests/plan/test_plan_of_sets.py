@@ -1,10 +1,13 @@
 """Plans over sets equal brute force: the smallest size, the cheapest of that size, and what follows after each line."""
 
 import json
+import re
+import shlex
 from itertools import combinations, product
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import recombine
@@ -171,3 +174,14 @@ def test_a_plan_of_sets_is_saved_drawn_and_asked_for_by_a_command(tmp_path) -> N
     lines = json.loads(told.stdout)["lines"]
     assert [one["combination"]["drugs"] for one in lines] == [["A"]]
     assert json.loads(told.stdout)["space"] == 1 + 5 + 10 + 10
+
+
+def test_no_command_is_proposed_that_refuses_sets(tmp_path) -> None:
+    pa.parquet.write_table(pa.table({"given": ["ctrl", "A", "B", "A+C", "A+D", "C+D", "B+D"]}), tmp_path / "t.parquet")
+    asked = ("t.parquet", "--set", "drugs=given:+")
+    for verb in ("audit", "plan"):
+        said = run_command(tmp_path, verb, *asked).stdout
+        steps = re.findall(r"^ +(?:next +)?recombine (.*)$", said, re.MULTILINE)
+        assert steps
+        for step in steps:
+            assert run_command(tmp_path, *shlex.split(step)).returncode in (0, 3, 4)

@@ -182,7 +182,7 @@ def _next(plan: "recombine.Plan") -> list[tuple[str, str]]:
     command = plan.provenance.command or "recombine plan …"
     if not plan.table.num_rows:
         again = _without_goal(command)
-        if len(plan.support) == plan.support.space.size:
+        if len(plan.support) == plan.support.space.size or plan.support.space.set_factors:
             return [] if plan.goal == "balance" else [(f"{again} --goal balance", "more rows where there are fewest")]
         if plan.goal == "determined":
             return [
@@ -190,7 +190,7 @@ def _next(plan: "recombine.Plan") -> list[tuple[str, str]]:
                 (f"{again} --goal variance", "for a network or kernel"),
             ]
         return [(f"{again} --goal pairs", "see every pair of values together")] if plan.goal != "pairs" else []
-    replayed = len(plan.support) >= 5 and plan.goal != "balance"
+    replayed = len(plan.support) >= 5 and plan.goal != "balance" and not plan.support.space.set_factors
     return extend_command(
         plan,
         "plan",

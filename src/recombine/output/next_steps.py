@@ -191,6 +191,8 @@ def _plan(data: Data) -> str:
         return "Nothing is missing: ask where rows are few with --goal balance."
     if data.get("blocked"):
         return "Find a way to collect one of the values that stand in the way, listed below."
+    if data.get("set_factors"):
+        return "Nothing has to be collected for this goal: more rows of each, with --goal balance, make answers firmer."
     return "Nothing has to be collected for this goal: ask for firmer answers with --goal leverage."
 
 
