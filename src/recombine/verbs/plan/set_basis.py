@@ -206,7 +206,7 @@ def _blocked(collectable: Collectable, found: SetDeterminacy, missing: int) -> B
         examples = collectable.possible_unseen
         examples = examples[~found.determined(examples)]
     held = space.effects.rows(examples).counts() if len(examples) else np.zeros(space.effects.width, dtype=np.int64)
-    values = {}
+    values: dict[str, tuple[str, ...]] = {}
     for factor, mine in zip(space.factors, np.split(held, space.effects.offsets[1:-1]), strict=False):
         most = [place for place in np.argsort(-mine, kind="stable")[:_NAMED] if mine[place]]
         values |= {factor.name: tuple(factor.effect_labels[place] for place in most)} if most else {}

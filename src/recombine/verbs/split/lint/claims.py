@@ -205,7 +205,9 @@ def _check_composing(sided: Sided, known: Sequence[npt.NDArray[np.bool_]], rows_
     for k, held in enumerate(sided.whole.value_rows):
         rows = np.where(known[k], 0, held.back(test))
         labels = factors[k].effect_labels
-        lost += [(int(rows[value]), factors[k].name, labels[value], k, value) for value in np.flatnonzero(rows)]
+        lost += [
+            (int(rows[value]), factors[k].name, labels[value], k, value) for value in np.flatnonzero(rows).tolist()
+        ]
     lost.sort(key=lambda one: (-one[0], one[1:]))
     noun = "element" if sided.whole.space.set_factors else "value"
     if not lost:
