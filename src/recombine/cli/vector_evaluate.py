@@ -15,7 +15,8 @@ from recombine.cli.terminal import Watch, extend_command, number_table, reasons,
 def is_asked(source: str, target: str | None, prediction: str | None, reading: table_options.RowOptions) -> bool:
     """Whether the target is a vector: a pattern of columns, or a column of lists."""
     from recombine.data.sources import opened  # noqa: PLC0415 - it brings the engines
-    from recombine.data.vector_reader import is_vector, stored  # noqa: PLC0415
+    from recombine.data.stored_vectors import stored  # noqa: PLC0415
+    from recombine.data.vector_reader import is_vector  # noqa: PLC0415
 
     if target is None or prediction is None or "=" in prediction:
         return False

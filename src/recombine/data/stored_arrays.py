@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from recombine.base.errors import SettingError
 from recombine.numerics.groups import Ints, Numbers
@@ -63,22 +61,3 @@ class StoredArray:
             while (block := ahead.result())[1] is not None:
                 ahead = reader.submit(next, found, nothing)
                 yield block
-
-
-def distinct_lines(rows: pa.Table) -> tuple[pa.Table, Ints]:
-    """The different rows of a table, and which of them each row is: a million cells hold some hundred combinations.
-
-    >>> lines, which = distinct_lines(pa.table({"a": ["x", "y", "x"], "b": [1, 1, 1]}))
-    >>> lines.to_pylist(), which.tolist()
-    ([{'a': 'x', 'b': 1}, {'a': 'y', 'b': 1}], [0, 1, 0])
-    """
-    which = np.zeros(len(rows), dtype=np.int64)
-    first = np.zeros(min(len(rows), 1), dtype=np.int64)
-    for column in rows.columns:
-        found = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
-        codes = found.indices.to_numpy(zero_copy_only=False)
-        # numbered anew after each column, so that no key is above rows × values
-        _, first, which = np.unique(
-            which * max(len(found.dictionary), 1) + codes, return_index=True, return_inverse=True
-        )
-    return rows.take(pa.array(first)), which

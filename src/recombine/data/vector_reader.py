@@ -20,13 +20,11 @@ import pyarrow.compute as pc
 from recombine.base.errors import ColumnError, SettingError, nearest
 from recombine.data.engine import explained, sniffing_again, stream
 from recombine.data.frames import as_arrow
-from recombine.data.group_counts import asked_of, factor_keys, folded
-from recombine.data.locations import reader_table
-from recombine.data.readers import in_words
+from recombine.data.group_counts import factor_keys
 from recombine.data.row_codes import factor_codes, has_order
 from recombine.data.set_columns import as_read
 from recombine.data.sources import opened
-from recombine.data.stored_arrays import StoredArray, distinct_lines
+from recombine.data.stored_arrays import StoredArray
 from recombine.data.support import Support
 from recombine.data.table_query import TableQuery, filtered
 from recombine.data.vector_answers import RunningMeans, VectorAnswers
@@ -51,22 +49,6 @@ def is_vector(target: Any) -> bool:
     (True, True, True, False, False)
     """
     return target is not None and (not isinstance(target, str) or "*" in target or "?" in target)
-
-
-def stored(source: Any, target: VectorTarget) -> VectorTarget:
-    """A target; where it is the name of a matrix that the source holds beside its table, that matrix."""
-    location = reader_table(source) if isinstance(target, str) else None
-    if location is None or location.reader.arrays is None:
-        return target
-    with in_words(location.path, location.reader):
-        held = location.reader.arrays(location.path)
-    if isinstance(target, str) and ":" in target and target not in held:
-        raise ColumnError(
-            f"no matrix {target!r} in '{location.name}'",
-            why="a name with a colon is that of a matrix with a row for each row of the table",
-            instead=nearest(target, sorted(held)) if held else "name a column",
-        )
-    return held.get(str(target), target)
 
 
 def vector_name(target: Any, otherwise: str = "outputs") -> str:
@@ -133,9 +115,6 @@ def read_vectors(source: Any, support: Support, target: VectorTarget, question: 
     (('g1', 'g2'), [[2.0, 1.0], [2.0, 5.0]])
     """
 
-    if isinstance(target, StoredArray):
-        return _read_stored(source, support, target, question)
-
     def ask(sniff_all: bool) -> VectorAnswers:
         found = vector_rows(source, support, question, {"target": target}, sniff_all=sniff_all)
         running: RunningMeans | None = None
@@ -146,33 +125,6 @@ def read_vectors(source: Any, support: Support, target: VectorTarget, question: 
         return finished(running, vector_name(target), found.outputs.get("target", ()))
 
     return sniffing_again(ask)
-
-
-def _read_stored(source: Any, support: Support, target: StoredArray, question: TableQuery) -> VectorAnswers:
-    """The means of a matrix that lies in a file, block by block."""
-    running = running_means(len(support), target.shape[1])
-    needed = list(question.columns) if question.where is None else None
-    rows = _numbered(source, question, [len(target)], sniff_all=False, columns=needed)
-    combination = _combinations(rows, support, question)
-    if target.by_column:
-        running.add_by_column(combination, target.parts())
-    else:
-        for place, part in target.parts():
-            running.add(combination[place], part)
-    return finished(running, target.name, target.names())
-
-
-def _combinations(rows: pa.Table, support: Support, question: TableQuery) -> Ints:
-    """(n,) The number of the combination of each row, in the rows' order; -1 for none."""
-    with opened(rows) as open_table, explained(open_table):
-        table = filtered(open_table.table, question.where, open_table.backend)
-        keys = factor_keys(table, question, open_table.backend)
-        found = open_table.backend.to_pyarrow(table.select(**asked_of(keys), **{_ROW: table[_ROW]}))
-    lines, which = distinct_lines(found.drop_columns([_ROW]))
-    known = support.groups(range(len(keys))).lookup(factor_codes(folded(lines, keys), support.space, keys))
-    combination = np.full(len(rows), -1, dtype=np.int64)
-    combination[found[_ROW].to_numpy()] = known[which]
-    return combination
 
 
 def finished(running: RunningMeans | None, name: str, outputs: tuple[str, ...]) -> VectorAnswers:
@@ -252,14 +204,7 @@ def _batches(
             yield VectorBatch(groups.lookup(codes), vectors, part["recombine_beside"] if beside is not None else None)
 
 
-def _numbered(
-    source: Any,
-    question: TableQuery,
-    lengths: Sequence[int],
-    *,
-    sniff_all: bool,
-    columns: Sequence[str] | None = None,
-) -> pa.Table:
+def _numbered(source: Any, question: TableQuery, lengths: Sequence[int], *, sniff_all: bool) -> pa.Table:
     """A table in memory with the number of each row, for arrays that lie beside it."""
     if not has_order(source):
         raise SettingError(
@@ -268,7 +213,7 @@ def _numbered(
             instead="put the vectors into a column of lists, or write the table to a file in the array's order",
         )
     if isinstance(source, str | Path):
-        with opened(source, table=question.table, columns=columns, sniff_all=sniff_all) as found, explained(found):
+        with opened(source, table=question.table, sniff_all=sniff_all) as found, explained(found):
             found.backend.con.execute("SET preserve_insertion_order = true")
             rows: pa.Table = found.backend.to_pyarrow(found.table)
     else:

@@ -14,6 +14,7 @@ from recombine.data.group_counts import Aggregate, count_table, stacked
 from recombine.data.sources import opened
 from recombine.data.space import Value
 from recombine.data.split_sides import SplitColumn, no_side, sides_of
+from recombine.data.stored_vectors import stored
 from recombine.data.support import Support
 from recombine.data.support_assembly import assemble
 from recombine.data.table_query import TableQuery, filtered
@@ -23,7 +24,6 @@ from recombine.data.vector_reader import (
     finished,
     read_vectors,
     running_means,
-    stored,
     vector_name,
     vector_rows,
 )
