@@ -57,8 +57,10 @@ def vector_name(target: Any, otherwise: str = "outputs") -> str:
     >>> vector_name("gene_*"), vector_name(["a", "b", "c"]), vector_name(np.zeros((3, 2)))
     ('gene_*', 'a, b, c', 'outputs')
     """
-    if isinstance(target, str | StoredArray):
-        return target if isinstance(target, str) else target.name
+    if isinstance(target, str):
+        return target
+    if isinstance(target, StoredArray):
+        return target.name
     if hasattr(target, "shape"):
         return otherwise
     names = list(map(str, target))
@@ -230,10 +232,10 @@ def _numbered(source: Any, question: TableQuery, lengths: Sequence[int], *, snif
 
 def _find(target: VectorTarget, role: str, table: Any) -> _Place:
     """Where a vector stands in a table."""
+    if isinstance(target, StoredArray):
+        return _Place(target.name, role, (), target)
     if not isinstance(target, str) and hasattr(target, "shape"):
-        array: Any = target if isinstance(target, StoredArray) else np.asarray(target)
-        if isinstance(array, StoredArray):
-            return _Place(array.name, role, (), array)
+        array = np.asarray(target)
         if array.ndim != 2 or array.dtype.kind not in "fiub":
             raise SettingError(
                 f"an array of shape {array.shape} and type {array.dtype} as the {role}",
