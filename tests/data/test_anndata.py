@@ -20,8 +20,7 @@ from recombine.data.anndata import READER
 from recombine.data.perturbation_columns import recognise
 from recombine.data.read import read
 from recombine.data.set_columns import set_columns
-from recombine.data.stored_arrays import StoredArray
-from recombine.data.stored_vectors import read_stored, stored
+from recombine.data.stored_vectors import read_vectors, stored
 from recombine.data.table_query import TableQuery
 from recombine.data.vector_answers import RunningMeans, answers_of
 from tests.data.anndata_files import CELLS, CONDITIONS, GENES, expression, write
@@ -115,9 +114,7 @@ def test_sets_and_a_matrix_meet_in_one_support(files: Path) -> None:
     """A+ctrl and ctrl+A are one set, and its mean is over both."""
     source, sets = of(files, "sparse.h5ad"), {"genes": "condition:+"}
     support = read(source, sets=sets)
-    matrix = stored(source, "X")
-    assert isinstance(matrix, StoredArray)
-    found = read_stored(source, support, matrix, TableQuery(factors=("genes",), sets=set_columns(sets)))
+    found = read_vectors(source, support, stored(source, "X"), TableQuery(factors=("genes",), sets=set_columns(sets)))
     labels = support.space.factors[0].labels
     means = dict(zip((labels[code] for code in support.codes[:, 0]), found.of(np.arange(5)), strict=True))
     condition = np.repeat(CONDITIONS, CELLS // 5)

@@ -18,8 +18,7 @@ from recombine.data.engine import Progress
 from recombine.data.group_counts import Aggregate, EngineCounts, count_table
 from recombine.data.set_columns import SetSource, set_columns
 from recombine.data.space import Impossible, Value
-from recombine.data.stored_arrays import StoredArray
-from recombine.data.stored_vectors import read_stored, stored
+from recombine.data.stored_vectors import read_vectors, stored
 from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble, floats
 from recombine.data.table_query import (
@@ -31,7 +30,7 @@ from recombine.data.table_query import (
     conjunctions,
     declared_values,
 )
-from recombine.data.vector_reader import VectorTarget, is_vector, read_vectors, vector_name
+from recombine.data.vector_reader import VectorTarget, is_vector, vector_name
 
 _OF_VECTORS = ("audit",)
 """The verbs that take a vector as the target."""
@@ -128,10 +127,7 @@ def _with_vectors(source: Any, support: Support, target: VectorTarget, question:
             why="the mean of vectors counts every row once, and each output is a number",
             instead="leave both out, or name one column as the target",
         )
-    if isinstance(target, StoredArray):
-        found = read_stored(source, support, target, question)
-    else:
-        found = read_vectors(source, support, target, question)
+    found = read_vectors(source, support, target, question)
     settings = {**support.source.settings, "target": vector_name(target), "outputs": found.width}
     return replace(support, vectors=found, source=replace(support.source, settings=settings))
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recombine.base.errors import ColumnError, TableError, nearest
+from recombine.data import vector_reader
 from recombine.data.engine import explained
 from recombine.data.group_counts import asked_of, factor_keys, folded
 from recombine.data.locations import reader_table
@@ -39,8 +40,10 @@ def stored(source: Any, target: VectorTarget) -> VectorTarget:
     return held.get(str(target), target)
 
 
-def read_stored(source: Any, support: Support, target: StoredArray, question: TableQuery) -> VectorAnswers:
-    """The means of a matrix that lies in a file, block by block."""
+def read_vectors(source: Any, support: Support, target: VectorTarget, question: TableQuery) -> VectorAnswers:
+    """The mean vector of each combination: of a matrix that lies in a file block by block, of others as they are."""
+    if not isinstance(target, StoredArray):
+        return vector_reader.read_vectors(source, support, target, question)
     running = running_means(len(support), target.shape[1])
     combination = _combinations(source, support, question, len(target))
     if target.by_column:

@@ -232,9 +232,9 @@ def _numbered(source: Any, question: TableQuery, lengths: Sequence[int], *, snif
 
 def _find(target: VectorTarget, role: str, table: Any) -> _Place:
     """Where a vector stands in a table."""
-    if isinstance(target, StoredArray):
-        return _Place(target.name, role, (), target)
     if not isinstance(target, str) and hasattr(target, "shape"):
+        if isinstance(target, StoredArray):
+            return _Place(target.name, role, (), target)
         array = np.asarray(target)
         if array.ndim != 2 or array.dtype.kind not in "fiub":
             raise SettingError(
