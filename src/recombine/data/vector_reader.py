@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from recombine.base.errors import ColumnError, SettingError, nearest
 from recombine.data.engine import explained, sniffing_again, stream
 from recombine.data.frames import as_arrow
-from recombine.data.group_counts import factor_keys
+from recombine.data.group_counts import asked_of, factor_keys, folded
 from recombine.data.row_codes import factor_codes, has_order
 from recombine.data.set_columns import as_read
 from recombine.data.sources import opened
