@@ -13,6 +13,7 @@ from recombine.data.group_counts import asked_of, factor_keys, folded
 from recombine.data.locations import reader_table
 from recombine.data.readers import in_words
 from recombine.data.row_codes import factor_codes
+from recombine.data.set_columns import as_read
 from recombine.data.sources import opened
 from recombine.data.stored_arrays import StoredArray
 from recombine.data.support import Support
@@ -68,7 +69,7 @@ def _combinations(source: Any, support: Support, question: TableQuery, length: i
         )
     with opened(rows.append_column(_ROW, pa.array(np.arange(length)))) as numbered, explained(numbered):
         table = filtered(numbered.table, question.where, numbered.backend)
-        keys = factor_keys(table, question, numbered.backend)
+        keys = as_read(factor_keys(table, question, numbered.backend), support.space.factors)
         asked = numbered.backend.to_pyarrow(table.select(**asked_of(keys), **{_ROW: table[_ROW]}))
     lines, which = distinct_lines(asked.drop_columns([_ROW]))
     known = support.groups(range(len(keys))).lookup(factor_codes(folded(lines, keys), support.space, keys))
