@@ -141,9 +141,9 @@ def errors(kind: str, pairs: list[tuple[int, int]], genes: int, rng: np.random.G
     """By how much the model misses each pair."""
     if kind == "a few genes are wrong":
         missed = rng.normal(size=(genes, OUTPUTS)) * (np.arange(genes) < genes / 6)[:, None]
-        return missed[np.array(pairs)].sum(axis=1)
+        return np.asarray(missed[np.array(pairs)].sum(axis=1))
     own = rng.normal(size=(len(pairs), OUTPUTS))
-    return own * (0.6 if kind == WRONG[0] else 0.3 * (1 + 6 * (rng.random(len(pairs)) < 0.08))[:, None])
+    return np.asarray(own * (0.6 if kind == WRONG[0] else 0.3 * (1 + 6 * (rng.random(len(pairs)) < 0.08))[:, None]))
 
 
 def coverage(kind: str, *, tested: int, worlds: int, genes: int = 25, rows: int = 5) -> dict[str, float]:
@@ -167,7 +167,7 @@ def coverage(kind: str, *, tested: int, worlds: int, genes: int = 25, rows: int 
         )
         first, second = measured[some, : -(-rows // 2)].mean(axis=1), measured[some, -(-rows // 2) :].mean(axis=1)
         ceiling = replicate_ceiling(first, second, np.full(tested, float(rows)), mean=mean, control=control[some])
-        every = {one.name: one.value for one in summarised(own, constant, ceiling, IntervalSettings(draws=200))}
+        every = {one.name: one.value or 0.0 for one in summarised(own, constant, ceiling, IntervalSettings(draws=200))}
         # ranks are among those that were tested, so that their truth is one of as many
         every["discrimination"] = np.mean(
             [
@@ -186,7 +186,7 @@ def print_coverage(worlds: int) -> dict[str, Any]:
     found = {(kind, tested): coverage(kind, tested=tested, worlds=worlds) for kind in WRONG for tested in (10, 26, 80)}
     rows = [(f"{kind}, {tested} tested", *one.values()) for (kind, tested), one in found.items()]
     table([f"held in {worlds} worlds", *COVERED], rows)
-    return {name: dict(zip(COVERED, numbers, strict=True)) for name, *numbers in rows}
+    return {f"{kind}, {tested} tested": one for (kind, tested), one in found.items()}
 
 
 def main(given: argparse.Namespace) -> None:

@@ -45,7 +45,7 @@ def by_hand(design: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.nda
     """A refit by least squares, None where it leaves the question open."""
     if np.linalg.matrix_rank(np.vstack([design, asked])) > np.linalg.matrix_rank(design):
         return None
-    return asked @ np.linalg.lstsq(design, values, rcond=None)[0]
+    return np.asarray(asked @ np.linalg.lstsq(design, values, rcond=None)[0])
 
 
 @pytest.mark.parametrize("line", [False, True])
@@ -87,7 +87,7 @@ def test_least_squares_and_the_textbook_rule_are_refits_by_hand(seed: int, line:
             if len(parts) < 2 or None in parts or control is None:
                 assert np.isnan(answer).all()
             else:
-                by_parts = values[control] + sum(values[one] - values[control] for one in parts)  # type: ignore[index]
+                by_parts = values[control] + sum(values[one] - values[control] for one in parts)
                 np.testing.assert_allclose(answer, by_parts, atol=1e-5)
 
 
@@ -109,7 +109,8 @@ def test_an_evaluation_knows_training_alone_and_one_table_says_what_two_do(seed:
     two = recombine.evaluate_vectors(test, train=train, **given_)  # type: ignore[arg-type]
     assert [(rung.name, rung.combinations) for rung in one.rungs] == [(r.name, r.combinations) for r in two.rungs]
     for mine, theirs in zip(one.rules, two.rules, strict=True):
-        assert (mine.name, mine.told, mine.r2) == (theirs.name, theirs.told, pytest.approx(theirs.r2, abs=1e-4))
+        assert (mine.name, mine.told) == (theirs.name, theirs.told)
+        assert mine.r2 == pytest.approx(theirs.r2, abs=1e-4)
     for name in ("genes", "rung", "elements"):
         assert one.table[name].to_pylist() == two.table[name].to_pylist()
     design = designed(sets, lines, line=line)

@@ -35,9 +35,9 @@ def world(seed: int, *, bad: int | None = None, lines: bool = False) -> World:
             text = "+".join(f"g{k}" for k in rng.permutation(one)) or "ctrl"
             side = "test" if one in held or turn < 2 else "train"
             rows.append((text, side, truth, said, f"L{turn % 2}", one))
-    text, side, truth, said, line, of = map(list, zip(*rows, strict=True))
-    table = {"given": text, "split": side, "y": truth, "said": said}
-    table |= {"label": np.array(truth) > 0.3, "guess": np.array(said) > 0.3} | ({"line": line} if lines else {})
+    given, sides, truths, answers, line, of = (list(column) for column in zip(*rows, strict=True))
+    table: dict[str, Any] = {"given": given, "split": sides, "y": truths, "said": answers}
+    table |= {"label": np.array(truths) > 0.3, "guess": np.array(answers) > 0.3} | ({"line": line} if lines else {})
     return table, of
 
 
@@ -45,7 +45,10 @@ def yes_or_no(table: dict[str, Any], of: list[tuple[int, ...]]) -> dict[str, Any
     return table | {f"g{k}": ["yes" if k in one else "no" for one in of] for k in range(ELEMENTS)}
 
 
-ASKED = {"number": {"target": "y", "prediction": "said"}, "label": {"target": "label", "prediction": "guess"}}
+ASKED: dict[str, dict[str, Any]] = {
+    "number": {"target": "y", "prediction": "said"},
+    "label": {"target": "label", "prediction": "guess"},
+}
 
 
 @pytest.mark.parametrize("kind", ASKED)
