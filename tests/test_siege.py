@@ -12,7 +12,7 @@ import pytest
 
 from recombine.base import records
 from recombine.cli import options
-from recombine.integrations import lm_eval
+from recombine.data import readers
 from recombine.verbs.audit import dependence
 from recombine.verbs.predict.examples import input_features
 from recombine_lab.runs.store import Store
@@ -92,7 +92,7 @@ def test_a_shown_password_is_found(monkeypatch):
 
 
 def test_a_log_that_is_not_refused_in_words_is_found(monkeypatch):
-    monkeypatch.setattr(lm_eval, "sample_table", raises_lookup)
+    monkeypatch.setattr(readers, "dataset_of", raises_lookup)
     assert any("LookupError: planted" in fault for fault in faults(strangers.attack, (1, 6, 11, 16)))
 
 

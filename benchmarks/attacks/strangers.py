@@ -262,9 +262,14 @@ _STRANGE: tuple[Any, ...] = (
 )
 
 
-def _lm_eval(case: Case, sent: Path) -> str:
-    from recombine.integrations.lm_eval import samples
+def _samples(log: Path) -> list[Any]:
+    from recombine.data import readers
+    from recombine.data.evaluation_logs import READER
 
+    return readers.dataset_of(log, READER, None).to_pylist()
+
+
+def _lm_eval(case: Case, sent: Path) -> str:
     lines, said = [json.loads(json.dumps(_SAMPLE)) for _ in range(5)], ""
     place = case.rng.randrange(5)
     if case.chance(0.5):
@@ -280,14 +285,12 @@ def _lm_eval(case: Case, sent: Path) -> str:
         how = case.rng.choice(("cut", "empty", "flip", "noise", "deep", "bom"))
         content, said = spoilt_bytes(content, how, case.rng), f"{said}, {how}"
     (sent / "samples_x.jsonl").write_bytes(content)
-    answers_or_words(case, f"samples of lm_eval, {said}", lambda: samples(sent / "samples_x.jsonl").to_pylist())
+    answers_or_words(case, f"samples of lm_eval, {said}", lambda: _samples(sent / "samples_x.jsonl"))
     return said
 
 
 def _inspect(case: Case, sent: Path) -> str:
     needs("inspect_ai")
-    from recombine.integrations.inspect_ai import samples
-
     content, said = edited(json.loads(_inspect_log()), case.rng)
     path = sent / "log.json"
     path.write_bytes(json.dumps(content).encode("utf-8", "surrogatepass"))
@@ -298,7 +301,7 @@ def _inspect(case: Case, sent: Path) -> str:
         how = case.rng.choice(("cut", "empty", "flip", "noise", "deep"))
         path.write_bytes(spoilt_bytes(path.read_bytes(), how, case.rng))
         said = f"{said}, {how}"
-    answers_or_words(case, f"a log of inspect_ai, {said}", lambda: samples(path).to_pylist())
+    answers_or_words(case, f"a log of inspect_ai, {said}", lambda: _samples(path))
     return said
 
 

@@ -71,7 +71,6 @@ def install_hint(name: str) -> str | None:
 
 _PACKAGES = {
     "PIL": "Pillow",
-    "inspect_ai": "inspect_ai",
     "keras": "Keras",
     "lightning": "Lightning",
     "matplotlib": "matplotlib",

@@ -74,12 +74,13 @@ def _line(
     if len(factors) < 2 and not found.sets:
         return None
     roles = {role: told[role] or getattr(found, role) for role in told}
-    if found.arrays:  # what is measured is a matrix; numbers beside it are about the measuring
+    score = found.score if verb == "evaluate" and told["prediction"] is None else None
+    if found.arrays or score:  # what is measured is a matrix, or was judged by a target of its own
         roles["target"] = told["target"]
     needed = {"predict": "target", "rehearse": "target", "evaluate": "prediction", "lint": "split"}.get(verb)
     why = "if these are the factors; leave out or add what you know better"
     words = ["recombine", *map(redacted, sys.argv[1:])]
-    if needed is not None and roles[needed] is None:
+    if needed is not None and roles[needed] is None and score is None:
         verb, why = _INSTEAD[verb]
         words = ["recombine", verb, redacted(source)]
         for option, value in (("--table", reading.table), ("--where", reading.where)):
@@ -91,6 +92,7 @@ def _line(
     for role in _TAKEN[verb]:
         if told[role] is None and roles[role] is not None and not (verb == "lint" and roles[role] == "split"):
             words += options.given(f"--{role}", roles[role])
+    words += [] if score is None else options.given("--score", score)
     if verb == "split" and not {"--out", "-o"} & set(words):
         words += ["--out", _free("held.parquet")]
         words += ["--column", "held_out"] if any(one.name == "split" for one in found.columns) else []

@@ -28,7 +28,7 @@ from recombine.base.errors import SettingError, SourceError, TableError, nearest
 from recombine.base.files import is_staging, shortened
 from recombine.base.redaction import redacted
 from recombine.data.lake_tables import lake_of, refuse_parts, refuse_several
-from recombine.data.readers import Reader, added_reader
+from recombine.data.readers import Reader, added_reader, own_reader
 
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 _READERS = {
@@ -128,9 +128,7 @@ def parse_address(text: str, *, table: str | None = None) -> Location:
     written = unquote(text.removeprefix("file://")) if scheme else text
     path = from_home(written)
     check_plain_file(path, written)
-    # A file of a known ending is read by it; of anything else that is there, installed readers are asked.
-    known = not path.exists() or (path.is_file() and suffix_of(path.name) in _READERS)
-    reader = lake_of(path) or (None if known else added_reader(path))
+    reader = lake_of(path) or _reader_for(path)
     if reader is not None:
         return ReaderTable(written, path, reader)
     pattern = _existing_files(path, written)
@@ -142,10 +140,15 @@ def reader_table(source: Any) -> ReaderTable | None:
     if not isinstance(source, str | Path) or scheme_of(str(source)) or is_database(str(source)):
         return None
     path = from_home(str(source))
-    if not path.exists() or (path.is_file() and suffix_of(path.name) in _READERS):
-        return None
-    reader = added_reader(path)
+    reader = _reader_for(path)
     return None if reader is None else ReaderTable(str(source), path, reader)
+
+
+def _reader_for(path: Path) -> Reader | None:
+    """Whoever reads a path that is there. A file with the ending of a table is asked of our own readers alone."""
+    if not path.exists():
+        return None
+    return own_reader(path) if path.is_file() and suffix_of(path.name) in _READERS else added_reader(path)
 
 
 def check_no_table(table: str | None) -> None:

@@ -53,6 +53,8 @@ class Proposal:
     """Factors whose value is a set, as `--set` reads them, where the table follows a convention of its field."""
     convention: str | None = None
     """That convention, in a sentence."""
+    score: str | None = None
+    """The column with a score of each row, where the rows were scored already."""
     arrays: tuple[str, ...] = ()
     """Matrices beside the table that can be the target, by name."""
 
@@ -85,7 +87,7 @@ def propose(
     convention, arrays = _beside(source)
     columns = tuple(_as_set(one, convention) for one in roles(looks))
     factors = tuple(name for name in _all(columns, "factor") if convention is None or name not in convention.columns)
-    factors = factors if len(factors) > 1 or convention is not None else ()
+    factors = factors if len(factors) > 1 or (convention is not None and convention.sets) else ()
     support = _support(source, factors, columns, looks.rows, table=table, where=where)
     counted = () if support is None else zip(factors, support.value_counts, strict=True)
     return Proposal(
@@ -93,7 +95,7 @@ def propose(
         rows=looks.rows,
         columns=with_counts(columns, {name: int(counts.min()) for name, counts in counted}),
         factors=factors,
-        target=_first(columns, "target"),
+        target=(convention and convention.score) or _first(columns, "target"),
         split=_first(columns, "split"),
         prediction=_first(columns, "prediction"),
         seen=None if support is None else len(support),
@@ -101,13 +103,18 @@ def propose(
         not_looked_at=looks.not_looked_at,
         misspellings=() if support is None else misspellings(support),
         sets={} if convention is None else dict(convention.sets),
-        convention=None if convention is None else convention.said,
+        convention=(None if convention is None else convention.said) or None,
+        score=None if convention is None else convention.score,
         arrays=arrays,
     )
 
 
 def _as_set(column: ProposedColumn, convention: Convention | None) -> ProposedColumn:
-    """A column that a convention speaks of: read as a set, or saying the same once more."""
+    """A column that a convention speaks of: read as a set, saying the same once more, or no factor."""
+    if convention is not None and column.name == convention.score:
+        return replace(column, role="target", reason="a score of each row")
+    if convention is not None and column.name in convention.aside:
+        return replace(column, role="left out", reason=convention.aside[column.name])
     if convention is None or column.name not in convention.columns:
         return column
     for name, written in convention.sets.items():
@@ -175,6 +182,8 @@ def _target(found: Proposal) -> str:
         several = len(found.arrays) > 1
         what = "are matrices beside the table, and one of them" if several else "is a matrix beside the table, and"
         return f"{listing(found.arrays)} {what} can be the target."
+    if found.score is not None:
+        return f"{found.score} holds a score of each row."
     if found.target is None:
         return "No column is named like a target."
     return f"{found.target} looks like the target."

@@ -2,7 +2,8 @@
 
 To add one without changing anything here, a package names its `Reader` as an entry point of the group
 `recombine.readers` (`docs/extending.md`; Lance, in `lance.py`, is added in this way). It is asked about every
-folder, and about a file whose ending nobody knows. Our own are asked first, by the endings below.
+folder, and about a file whose ending nobody knows. Our own are asked first, by the endings below,
+and about files that an engine could read too: lines of JSON may be a table or the log of a harness.
 
 A reader may also know matrices that lie beside the table (`arrays`), which can then be a target by their names, and
 how its field writes columns (`recognise`), which a proposal then says.
@@ -10,7 +11,7 @@ how its field writes columns (`recognise`), which a proposal then says.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
 
 _GROUP = "recombine.readers"
 _OWN = {
-    ".h5ad": "recombine.data.anndata",
-    ".zarr": "recombine.data.anndata",
+    **dict.fromkeys((".h5ad", ".zarr"), "recombine.data.anndata"),
+    **dict.fromkeys((".eval", ".json", ".jsonl"), "recombine.data.evaluation_logs"),
     ".toml": "recombine.data.cell_load",
 }
+_OF_FOLDERS = ("recombine.data.evaluation_logs",)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class Convention:
     said: str
     columns: tuple[str, ...] = ()
     """Columns that say the same, or are made of it: no factors beside the set."""
+    score: str | None = None
+    """The column with a score of each row, where somebody has scored them already."""
+    aside: Mapping[str, str] = field(default_factory=dict)
+    """Other columns that are no factors, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +67,18 @@ class Reader:
         return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name} table"
 
 
-def added_reader(path: Path) -> Reader | None:
-    """The reader of an installed package that takes a path for a table of its kind; None where none does."""
-    own = _OWN.get(path.suffix.lower())
-    if own is not None:
-        reader: Reader = import_module(own).READER
-        return reader if reader.holds(path) else None
-    readers: Iterator[Any] = (plugins.load(_GROUP, name) for name in plugins.names(_GROUP))
+def own_reader(path: Path) -> Reader | None:
+    """Our own reader that takes a path for a table of its kind, by its ending; None where none does."""
+    known = _OWN.get(path.suffix.lower())
+    modules = (known,) if known is not None else _OF_FOLDERS if path.is_dir() else ()
+    readers: Iterator[Reader] = (import_module(module).READER for module in modules)
     return next((reader for reader in readers if reader.holds(path)), None)
+
+
+def added_reader(path: Path) -> Reader | None:
+    """Our own reader, or that of an installed package, that takes a path for a table of its kind."""
+    readers: Iterator[Any] = (plugins.load(_GROUP, name) for name in plugins.names(_GROUP))
+    return own_reader(path) or next((reader for reader in readers if reader.holds(path)), None)
 
 
 def dataset_of(path: Path, reader: Reader, columns: Sequence[str] | None) -> Any:
