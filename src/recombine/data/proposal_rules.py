@@ -164,7 +164,8 @@ def _empty(one: ColumnProfile) -> Proposed | None:
     if not one.present:
         return "left out", "missing in every row"
     if one.kind == "nested":
-        return "left out", f"of type {one.type}, whose items cannot be values of a factor"
+        as_set = f"; --set {one.name}={one.name} reads it as a set" if one.type.startswith("array<string") else ""
+        return "left out", f"of type {one.type}, whose items cannot be values of a factor{as_set}"
     if one.values == 1:
         return "left out", "one value throughout" + (", where it is not missing" if one.missing else "")
     return None
