@@ -12,9 +12,11 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 import recombine
 from recombine import RecombineError
+from recombine.cli.app import app
 from recombine.data.evaluation_logs import READER
 from recombine.data.readers import added_reader, dataset_of
 
@@ -416,3 +418,6 @@ def test_a_proposal_names_sets_and_the_score(tmp_path):
     assert (found.sets, found.factors, found.score) == ({"tools": "tools"}, ("tongue",), "match")
     assert found.column("id").reason == "it tells samples apart"
     assert "tools holds lists, which are read as sets." in found.verdict
+    said = CliRunner().invoke(app, ["evaluate", str(tmp_path / "log.json"), "--json"])
+    assert said.exit_code == 2  # nothing was evaluated
+    assert json.loads(said.stdout)["command"].endswith("--set tools=tools --factors tongue --score match")

@@ -235,7 +235,8 @@ def _reader_of(path: str) -> str:
         raise SourceError(
             f"cannot tell what kind of table '{path}' is",
             why=f"its name ends in '{suffix}'" if suffix else "its name has no ending",
-            instead="use .parquet, .csv, .tsv, .jsonl (compressed or not) or .arrow, or a database URI with --table",
+            instead="use .parquet, .csv, .tsv, .jsonl (compressed or not) or .arrow, or a database URI with --table; "
+            "of files that a reader of their own takes, such as .eval, one or their folder",
         )
     return _READERS[suffix]
 
