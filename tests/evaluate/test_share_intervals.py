@@ -14,6 +14,7 @@ from recombine.data.support import Support
 from recombine.numerics.intervals import newcombe, student_ends, wilson
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate.forecast_comparison import compare_forecast
+from recombine.verbs.evaluate.part_groups import part_groups
 from recombine.verbs.evaluate.scores import part_scores, scores, shrunk
 from tests.evaluate import twins
 from tests.properties import examples
@@ -40,7 +41,7 @@ def test_every_share_of_an_evaluation_has_an_interval_within_0_and_1(cells):
     for side in scores(found, FEW)[0]:
         within(side.low, side.score, side.high)
         within(side.macro_low, side.macro, side.macro_high)
-    parts = part_scores(found, found.tested.codes[:, 1].astype(int), 3, np.ones(12, dtype=bool), FEW)
+    parts = part_scores(found, part_groups(found.tested, (1,)), np.ones(12, dtype=bool), FEW)
     for low, value, high in zip(parts.low, parts.score, parts.high, strict=True):
         within(low, value, high)
     pulled = shrunk(found, FEW)
@@ -58,9 +59,9 @@ def test_values_of_blocks_that_were_held_out_whole_count_each_block_once():
         right = rng.binomial(5, luck[codes[:, 0], codes[:, 1]])
         found = twins.outcomes(codes, np.full(len(codes), 5.0), right)
         found = replace(found, training=Support(found.tested.space, trained, np.ones(len(trained))))
-        part = part_scores(found, codes[:, 0], 2, unseen, FEW)
+        part = part_scores(found, part_groups(found.tested, (0,)), unseen, FEW)
         held.append((part.low <= 2 / 3) & (part.high >= 2 / 3))
-        alone = part_scores(found, np.where(unseen, codes[:, 1] + 24 * codes[:, 0], 0), 48, unseen, FEW)
+        alone = part_scores(found, part_groups(found.tested, (0, 1)), unseen, FEW)
         counted.append(bool(np.isnan(alone.low).all()))  # one block has no interval
     assert np.mean(held) > 0.9
     assert all(counted)
