@@ -2,7 +2,7 @@
 
 To add one without changing anything here, a package names its `Reader` as an entry point of the group
 `recombine.readers` (`docs/extending.md`; Lance, in `lance.py`, is added in this way). It is asked about every
-folder, and about a file whose ending nobody knows. Our own are asked first, by the endings below,
+folder, and about a file whose ending nobody knows. Our own are asked first, by the endings below or about a folder,
 and about files that an engine could read too: lines of JSON may be a table or the log of a harness.
 
 A reader may also know matrices that lie beside the table (`arrays`), which can then be a target by their names, and
@@ -29,7 +29,7 @@ _OWN = {
     **dict.fromkeys((".eval", ".json", ".jsonl"), "recombine.data.evaluation_logs"),
     ".toml": "recombine.data.cell_load",
 }
-_OF_FOLDERS = ("recombine.data.evaluation_logs",)
+_OF_FOLDERS = ("recombine.data.lerobot", "recombine.data.evaluation_logs")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Reader:
 
 
 def own_reader(path: Path) -> Reader | None:
-    """Our own reader that takes a path for a table of its kind, by its ending; None where none does."""
+    """Our own reader that takes a path for a table of its kind; None where none does."""
     known = _OWN.get(path.suffix.lower())
     modules = (known,) if known is not None else _OF_FOLDERS if path.is_dir() else ()
     readers: Iterator[Reader] = (import_module(module).READER for module in modules)
