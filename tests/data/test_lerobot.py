@@ -97,7 +97,10 @@ def _changed(path, **fields):
 
 
 DAMAGES = {
-    "a part of the episodes is cut short": (lambda f: _cut(f / "meta/episodes/chunk-000/file-001.parquet"), "cut short"),
+    "a part of the episodes is cut short": (
+        lambda f: _cut(f / "meta/episodes/chunk-000/file-001.parquet"),
+        "cut short",
+    ),
     "a part of the episodes is missing": (
         lambda f: (f / "meta/episodes/chunk-000/file-001.parquet").unlink(),
         "lists 3 episodes and says that it has 6",
@@ -135,9 +138,15 @@ DAMAGES = {
         "speaks of episode 77",
     ),
     "factors without a number": (lambda f: (f / "factors.csv").write_text("light\nday\n"), "no column 'episode_index'"),
-    "factors twice": (lambda f: (f / "factors.csv").write_text("episode_index,light\n1,a\n1,b\n"), "names an episode twice"),
+    "factors twice": (
+        lambda f: (f / "factors.csv").write_text("episode_index,light\n1,a\n1,b\n"),
+        "names an episode twice",
+    ),
     "factors that are there": (lambda f: (f / "factors.csv").write_text("episode_index,task\n1,a\n"), "already"),
-    "factors of bytes": (lambda f: (f / "factors.csv").write_bytes(b"episode_index,light\n1,\xff\xfe,3\n"), "factors.csv"),
+    "factors of bytes": (
+        lambda f: (f / "factors.csv").write_bytes(b"episode_index,light\n1,\xff\xfe,3\n"),
+        "factors.csv",
+    ),
     "another number of rollouts": (
         lambda f: write_json(f / "eval_info.json", evaluation({("a", 0): [True]})),
         "tells of 1 rollout, and the dataset has 6 episodes",

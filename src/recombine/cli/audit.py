@@ -96,6 +96,7 @@ _READING = (
     "--weight",
     "--missing",
     "--table",
+    "--pattern",
     "--set",
 )
 _TARGET = ("--target", "-t", "--target-kind")

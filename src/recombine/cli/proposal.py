@@ -83,7 +83,8 @@ def _line(
     if needed is not None and roles[needed] is None and score is None:
         verb, why = _INSTEAD[verb]
         words = ["recombine", verb, redacted(source)]
-        for option, value in (("--table", reading.table), ("--where", reading.where)):
+        patterns = (("--pattern", one) for one in reading.pattern)
+        for option, value in (("--table", reading.table), ("--where", reading.where), *patterns):
             words += [] if value is None else options.given(option, value)
         told = dict.fromkeys(told)
     for name, written in found.sets.items():

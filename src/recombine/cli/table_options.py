@@ -81,10 +81,27 @@ class RowOptions:
         str, typer.Option("--missing", help="Rows that miss a factor: 'leave out', or keep missing as a 'value'.")
     ] = "leave out"
     table: Annotated[str | None, typer.Option("--table", help="The table, where the source is a database.")] = None
+    pattern: Annotated[
+        Many,
+        typer.Option(
+            "--pattern",
+            help='Factors in a text: "pick the {object} from the {surface}"; COLUMN=… where several hold such a text.',
+        ),
+    ] = field(default_factory=list)
+
+    def source(self, given: Any) -> Any:
+        """A table's address, or several, with the patterns that make factors of a text in it."""
+        if not self.pattern or not given:
+            return given
+        from recombine.data.text_columns import PatternedSource  # noqa: PLC0415 - it brings the engines
+
+        several = isinstance(given, list)
+        found = [PatternedSource(one, self.pattern) for one in (given if several else [given])]
+        return found if several else found[0]
 
     def settings(self) -> dict[str, Any]:
         """The options as the library takes them, and the command as it was typed."""
-        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "pattern"}
         if "impossible" in given:  # a model that says what could occur says what cannot, too
             given["impossible"] = [*given["impossible"], *filter(is_model, given["domain"])]
         parsed = {name: parse(given[name]) for name, parse in _PARSERS.items() if name in given}
@@ -126,6 +143,8 @@ class ReadingOptions(SpaceOptions):
     ] = None
 
 
+_TABLES = ("source", "train", "test", "data")
+"""What commands call the tables that their factors stand in."""
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "bins": options.bins,
     "domain": options.domain,
@@ -171,6 +190,8 @@ def takes_groups(
                 name: group(**{one.name: given.pop(one.name) for one in fields(group)})
                 for name, group in groups.items()
             }
+            for rows in (group for group in made.values() if isinstance(group, RowOptions)):
+                given |= {name: rows.source(given[name]) for name in _TABLES if name in given}
             command(**given, **made)
 
         parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in single] + unfolded

@@ -29,6 +29,7 @@ from recombine.base.errors import SourceError
 from recombine.base.words import amount, listing
 from recombine.data.engine_errors import first_line
 from recombine.data.readers import Convention, Reader
+from recombine.data.text_columns import suggest_pattern
 
 _FACTORS = tuple(
     f"{folder}{name}{ending}"
@@ -282,14 +283,15 @@ def _recognise(folder: Path) -> Convention | None:
     if not (folder / "meta").is_dir():
         return None
     rows = _read(folder, None)
-    tasks = len(set(rows["task"].to_pylist()) - {None})
-    said = f"A LeRobot dataset of {amount(rows.num_rows, 'episode')} with {amount(tasks, 'task')}."
+    tasks = set(rows["task"].to_pylist()) - {None}
+    said = f"A LeRobot dataset of {amount(rows.num_rows, 'episode')} with {amount(len(tasks), 'task')}."
     if any((folder / name).is_file() for name in _FACTORS):
         return Convention({}, said)
+    pattern = suggest_pattern(sorted(tasks)) or "pick the {object} from the {surface}"
     return Convention(
         {},
-        f"{said} Factors can stand in the text of the task (--pattern 'pick the {{object}} from the {{surface}}'), or "
-        "in a table factors.csv beside meta/, by episode_index.",
+        f"{said} Factors can stand in the text of the task (--pattern '{pattern}'), or in a table factors.csv beside "
+        "meta/, by episode_index.",
     )
 
 

@@ -23,8 +23,10 @@ from recombine.data.proposal_rules import (
 )
 from recombine.data.read import read
 from recombine.data.readers import Convention, in_words
+from recombine.data.sources import opened
 from recombine.data.support import Support
 from recombine.data.table_query import Where
+from recombine.data.text_columns import PatternedSource, text_column
 
 _LARGE = 10**6
 """Possible combinations, or rows, up to which the proposed factors are counted, as an audit would count them."""
@@ -84,7 +86,7 @@ def propose(
     (('colour', 'shape'), 'label', 'every row has its own')
     """
     looks = look(source, table=table, where=where, progress=progress)
-    convention, arrays = _beside(source)
+    convention, arrays = _beside(source, table)
     columns = tuple(_as_set(one, convention) for one in roles(looks))
     factors = tuple(name for name in _all(columns, "factor") if convention is None or name not in convention.columns)
     factors = factors if len(factors) > 1 or (convention is not None and convention.sets) else ()
@@ -120,11 +122,15 @@ def _as_set(column: ProposedColumn, convention: Convention | None) -> ProposedCo
     for name, written in convention.sets.items():
         if column.name in {written.partition(":")[0], *written.split(",")}:
             return replace(column, role="factor", reason=f"{how_many(column)}, read as a set: --set {name}={written}")
-    return replace(column, role="left out", reason="it tells of the same set")
+    reason = "it tells of the same set" if convention.sets else "a pattern takes it apart"
+    return replace(column, role="left out", reason=reason)
 
 
-def _beside(source: Any) -> tuple[Convention | None, tuple[str, ...]]:
+def _beside(source: Any, table: str | None) -> tuple[Convention | None, tuple[str, ...]]:
     """What the reader of a source knows beyond its columns: how its field writes them, and matrices beside them."""
+    if isinstance(source, PatternedSource):
+        with opened(str(source), table=table) as found:
+            return Convention({}, "", tuple(text_column(found, pattern) for pattern in source.patterns)), ()
     location = reader_table(source)
     if location is None:
         return None, ()
