@@ -26,7 +26,10 @@ def split(
     factors: table_options.Factors = [],  # noqa: B006
     set_: table_options.Sets = [],  # noqa: B006
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to write: FILE.parquet, FILE.csv, or a folder. Required.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Where to write: FILE.parquet, .csv, .json (ids by side), a folder. Required."
+        ),
     ] = None,
     by: Annotated[
         str | None,
@@ -160,6 +163,8 @@ def summary(split: "recombine.Split", out: Path) -> None:
 
 
 def _next(split: "recombine.Split", out: Path) -> list[tuple[str, str]]:
+    if out.suffix.lower() == ".json":  # lists of ids are no table
+        return []
     asked = f"{quoted(str(out))} {options.read_from_words(split.factors, split.provenance.settings.get('sets', {}))}"
     column = "" if split.column == "split" else f" --split {quoted(split.column)}"
     lint = f"recombine lint {asked}{column}"

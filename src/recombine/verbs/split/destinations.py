@@ -18,6 +18,7 @@ _FORMATS = {
     ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
     ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
     ".tsv.gz": "FORMAT csv, HEADER, DELIMITER '\t', COMPRESSION gzip",
+    ".json": "",  # no table: lists of ids
 }
 
 

@@ -26,7 +26,7 @@ from recombine.data.engine import OpenTable, run, sniffing_again, unreadable
 from recombine.data.group_counts import asked_of
 from recombine.data.set_columns import set_columns
 from recombine.data.table_query import TableQuery
-from recombine.verbs.split import destinations, manifest
+from recombine.verbs.split import destinations, id_lists, manifest
 from recombine.verbs.split.checker import SEEN
 from recombine.verbs.split.element_holdout import HoldOutElements
 from recombine.verbs.split.lint.side_counts import SplitReading
@@ -62,12 +62,12 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
     already needs none here. Of a splitter that draws several splits the first is written.
 
     The ending of `out` says what is written: `.parquet`, `.csv`, `.tsv` (also with `.gz`), or a folder with one
-    sub-folder for each side; the manifest `<name>.split.json` lies beside it. A splitter that deals folds writes a
-    column `fold` instead. `seen_share` of the training rows (default: a tenth; 0 for none) are not trained on but kept
-    apart as `seen`, drawn by a hash of the row or of its `id`: test rows of seen combinations, so that `evaluate` can
-    compare scores on seen and unseen ones. A row that misses a factor gets no side, unless `missing="value"`.
-    `sets` are factors whose value is a set, as in `recombine.read`; `HoldOutElements` writes beside the side what kind
-    of set each held-out row has (`split_rung`).
+    sub-folder for each side; or `.json`, which lists the `id` of the rows of each side; the manifest
+    `<name>.split.json` lies beside it. A splitter that deals folds writes a column `fold` instead. `seen_share` of the
+    training rows (default: a tenth; 0 for none) are not trained on but kept apart as `seen`, drawn by a hash of the row
+    or of its `id`: test rows of seen combinations, so that `evaluate` can compare scores on seen and unseen ones. A row
+    that misses a factor gets no side, unless `missing="value"`. `sets` are factors whose value is a set, as in
+    `recombine.read`; `HoldOutElements` writes beside the side what kind of set each held-out row has (`split_rung`).
 
     >>> import tempfile, recombine
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
@@ -86,6 +86,8 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
     path = place_of(Path(out).expanduser())
     note = destinations.place_beside(path)
     column = column or ("fold" if folds else "split")
+    if destinations.ending(path) == id_lists.ENDING:
+        id_lists.check_id(path, id)
     plan = _WritingPlan(
         splitter=splitter,
         path=path,
@@ -281,15 +283,17 @@ def _copy(
     written = f"{seen} AS {_quoted(plan.column)}"
     if plan.rung_column is not None:
         written += f", assigned.rung AS {_quoted(plan.rung_column)}"
-    query = (
-        f"COPY (SELECT source.* EXCLUDE ({unwritten}), {written} "  # noqa: S608
-        f"FROM ({open_table.backend.compile(keyed)}) AS source "
-        f"LEFT JOIN (SELECT DISTINCT * FROM recombine_assignment) AS assigned ON {same}) "
-        f"TO '{place}' ({plan.copy_options})"
+    joined = (
+        f"FROM ({open_table.backend.compile(keyed)}) AS source "  # noqa: S608
+        f"LEFT JOIN (SELECT DISTINCT * FROM recombine_assignment) AS assigned ON {same}"
     )
     # the rows keep their order: the table is the side that streams past, and batches are written as they came
     connection.execute("SET preserve_insertion_order = true")
     connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    if plan.id is not None and destinations.ending(staging) == id_lists.ENDING:
+        listed = connection.execute(f"SELECT source.{_quoted(plan.id)}, {seen} {joined}")
+        return id_lists.write_id_lists(listed.fetchall(), staging, plan.id)
+    query = f"COPY (SELECT source.* EXCLUDE ({unwritten}), {written} {joined}) TO '{place}' ({plan.copy_options})"
     return int(run(_Statement(connection), query, of_step(plan.progress, "writing rows")).column(0)[0].as_py())
 
 
