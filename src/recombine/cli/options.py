@@ -86,6 +86,7 @@ _SET_SIZE = re.compile(r",(smallest|largest)=(\d{1,9})")
 _SET_SIZES = re.compile(rf"(?:{_SET_SIZE.pattern})+$")
 _EXAMPLES = {
     "--bins": "age=0,18,65",
+    "--change-over": "table=600,lamp=10",
     "--control": "drug=DMSO",
     "--domain": "size=S,M,L",
     "--fail-under": "determined=0.95",
@@ -120,6 +121,25 @@ def control(written: str | None) -> str | dict[str, str] | None:
     ('ctrl', {'drug': 'DMSO', 'gene': 'ctrl'}, None)
     """
     return assignments("--control", names([written])) if written and "=" in written else written
+
+
+def change_over(given: Iterable[str]) -> dict[str, float]:
+    """What a change of each factor costs.
+
+    >>> change_over(["table=600,lamp=10"])
+    {'table': 600.0, 'lamp': 10.0}
+    """
+    found = {}
+    for name, written in assignments("--change-over", names(given)).items():
+        try:
+            found[name] = float(written)
+        except ValueError as error:
+            raise SettingError(
+                f"--change-over {name}={written}",
+                why="a cost is a number",
+                instead=f"write for example --change-over {_EXAMPLES['--change-over']}",
+            ) from error
+    return found
 
 
 def bins(given: Iterable[str]) -> dict[str, Any]:

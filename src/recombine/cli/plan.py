@@ -19,6 +19,7 @@ from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, number_table, reasons, short, show_result
 from recombine.data.locations import is_model
 from recombine.verbs.plan.plan_settings import check_settings
+from recombine.verbs.plan.shot_list import CHANGE
 
 
 @takes_groups(first=("factors", "goal", "budget", "report", "out"), own="Plan")
@@ -44,6 +45,14 @@ def plan(
             help="A CSV with factors as columns and a cost; an empty cell means any value, no cost: not to be had."
         ),
     ] = None,
+    change_over: Annotated[
+        table_options.Many,
+        typer.Option(
+            "--change-over",
+            help="What it costs to change a factor between two lines: table=600,lamp=10. Lines are then listed in an "
+            "order that is short to walk through, and changes count towards the budget.",
+        ),
+    ] = [],  # noqa: B006
     target: table_options.Target = None,
     salience: Annotated[
         str | None,
@@ -104,6 +113,7 @@ def plan(
             costs=cost,
             salience=salience,
             ridge=ridge,
+            change_over=options.change_over(change_over),
             replay=replay,
             plausible=plausible,
             seed=seed,
@@ -147,6 +157,8 @@ def summary(plan: "recombine.Plan", checked: gates.Gates) -> None:
 
 def _lines(plan: "recombine.Plan") -> Table:
     """The first lines: what to collect, at what cost, and what it buys."""
+    if "change_over" in plan.settings:
+        return _shots(plan)
     rows = []
     for place, line in enumerate(plan.first(_SHOWN)):
         named = ", ".join(f"{short(name)}={short(value)}" for name, value in line.combination.items())
@@ -154,6 +166,22 @@ def _lines(plan: "recombine.Plan") -> Table:
     if plan.table.num_rows > _SHOWN:
         rows.append(("…", f"{plan.table.num_rows - _SHOWN:,} more", "", "--out, --json or --report for all of them"))
     return number_table((">", "collect", ">cost", "buys"), rows)
+
+
+def _shots(plan: "recombine.Plan") -> Table:
+    """The first lines as they are walked through: what to change, which makes what."""
+    shots, names = plan.shots, plan.support.space.names
+    rows: list[tuple[str, ...]] = []
+    before: dict[str, str] = {}
+    for place, line in enumerate(shots.slice(0, _SHOWN).to_pylist()):
+        changed = [f"{short(name)}={short(line[name])}" for name in names if before.get(name) != line[name]]
+        same = [f"[dim]{escape(short(line[name]))}[/]" for name in names if before.get(name) == line[name]]
+        made = " ".join([escape(", ".join(changed)), *same])
+        rows.append((str(place + 1), made, count(line[CHANGE]), count(line["cost"]), escape(line["buys"])))
+        before = line
+    if shots.num_rows > _SHOWN:
+        rows.append(("…", f"{shots.num_rows - _SHOWN:,} more", "", "", "--matrix FILE.csv for all, in this order"))
+    return number_table((">", "set", ">change", ">cost", "buys"), rows)
 
 
 def _facts(plan: "recombine.Plan") -> Iterator[tuple[str, ...]]:

@@ -47,6 +47,7 @@ from recombine.verbs.plan.plan_settings import Goal, check_sets, check_settings,
 from recombine.verbs.plan.replay import LearnerSettings, Replay
 from recombine.verbs.plan.replay import replay as replayed
 from recombine.verbs.plan.set_basis import plan_set_basis
+from recombine.verbs.plan.shot_list import SHOT, change_costs, choose_within, with_shots
 from recombine.verbs.predict.kernel.salience import Salience
 
 _SHARES = {"leverage": "firm", "variance": "explained", "balance": "balance"}
@@ -129,9 +130,14 @@ class Plan(Result):
         found = self.shares[name]
         return math.nan if found is None else found
 
+    @property
+    def shots(self) -> pa.Table:
+        """The lines in the order that is short to walk through, where changes cost something; else as they are."""
+        return self.table.sort_by(SHOT) if "change_over" in self.settings and self.table.num_rows else self.table
+
     def matrix(self, form: Literal["csv", "tsv", "json"]) -> str:
         """What to collect as rows: comma-separated, tab-separated as PICT prints it, or the matrix of a CI server."""
-        return write_matrix(self.table.select(list(self.support.space.names)), form)
+        return write_matrix(self.shots.select(list(self.support.space.names)), form)
 
     def record(self) -> Record:
         """The plan as plain data, which can be saved, drawn and loaded."""
@@ -183,10 +189,11 @@ _PLAIN = ("verdict", "grade", "reasons", "goal", "budget", "reached", "shares", 
 
 
 class PlanOptions(TableOptions, total=False):
-    """How the table is read, and what the goal "variance" plans for."""
+    """How the table is read, what the goal "variance" plans for, and what it costs to change a factor's value."""
 
     salience: Salience | str | None
     ridge: float | None
+    change_over: Mapping[str, float] | None
 
 
 def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an answer already
@@ -215,10 +222,12 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     is a CSV file or a table with factors as columns and `cost`. `budget` is in units of cost; by default what is
     needed, at most 50 for leverage and variance. Of combinations that are worth the same, the more `plausible` comes
     first, estimated from which values co-occur, and none holds a pair of values that perhaps cannot occur. `replay`
-    compares the plan's order with random ones on the table's own past. Of factors whose value is a set (`sets`, as in
-    `recombine.read`) a plan is made for "determined" or "balance"; prices of elements add up.
+    compares the plan's order with random ones on the table's own past. `change_over` says what it costs to change a
+    factor's value between two lines, {"table": 600, "lamp": 10}: it counts towards the budget, and `shots` is then the
+    order that is short to walk through. Of factors whose value is a set (`sets`, as in `recombine.read`) a plan is made
+    for "determined" or "balance"; prices of elements add up.
     """
-    salience, ridge = options.pop("salience", None), options.pop("ridge", None)
+    salience, ridge, changing = (options.pop(name, None) for name in ("salience", "ridge", "change_over"))
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
     reading = cast("TableOptions", options)
@@ -233,9 +242,16 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     zeros, support = suspect_zeros(support) if plausible else (None, support)
     ranked = plausible and not support.space.set_factors  # which elements keep company is not asked yet
     collectable = Collectable(support, Costs.of(costs, support.space), ranked=ranked)
-    choice = _choose(collectable, goal, budget, learning, seed, tell)
+    changes = change_costs(changing, support.space)
+
+    def choose(spent: float | None) -> Choice:
+        return _choose(collectable, goal, spent, learning, seed, tell)
+
+    choice = choose(budget) if changes is None else with_shots(choose_within(choose, budget, changes), changes)
     past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None
     settings: dict[str, Any] = {"seed": seed, "costs": collectable.costs.line_count, "plausible": plausible}
+    if changes is not None:
+        settings["change_over"] = dict(zip(support.space.names, changes.tolist(), strict=True))
     if goal == "variance":
         settings |= {"salience": str(learning.salience), "ridge": learning.ridge}
     if len(choice.codes) and collectable.tells_plausible:
