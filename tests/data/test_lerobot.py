@@ -76,7 +76,10 @@ def test_an_evaluation_alone_is_a_table_of_rollouts(tmp_path):
 def test_an_audit_without_factors_says_where_they_can_stand(tmp_path):
     folder = version_3(tmp_path / "d", TASKS)
     said = recombine.propose(str(folder)).verdict
-    assert said.startswith("A LeRobot dataset of 6 episodes with 6 tasks. Factors can stand in the text of the task")
+    assert said.startswith(
+        "A LeRobot dataset of 6 episodes with 6 tasks. Their texts hold factors: --pattern 'pick the {a} from the {b}'"
+    )
+    assert "a table factors.csv" in said
     printed = CliRunner().invoke(app, ["audit", str(folder)])
     assert printed.exit_code == 2
     assert "A LeRobot dataset of 6 episodes" in " ".join(printed.output.split())

@@ -188,7 +188,12 @@ def _facts(plan: "recombine.Plan") -> Iterator[tuple[str, ...]]:
     last = plan.curve[-1]
     yield plan.measure.name, f"today {_figure(plan.measure.today)}", _after(plan, last)
     if plan.budget is not None:
-        yield "budget", count(plan.budget), f"{count(last.spent)} spent"
+        changes = sum(plan.shots[CHANGE].to_pylist()) if CHANGE in plan.shots.column_names else 0
+        yield (
+            "budget",
+            count(plan.budget),
+            f"{count(last.spent)} spent" + (f", {count(changes)} on changes" * bool(changes)),
+        )
     if plan.needed.combinations:
         price = plan.needed.cost
         cost = "" if price is None or price == plan.needed.combinations else f", cost {count(price)}"

@@ -285,14 +285,14 @@ def _recognise(folder: Path) -> Convention | None:
     rows = _read(folder, None)
     tasks = set(rows["task"].to_pylist()) - {None}
     said = f"A LeRobot dataset of {amount(rows.num_rows, 'episode')} with {amount(len(tasks), 'task')}."
-    if any((folder / name).is_file() for name in _FACTORS):
-        return Convention({}, said)
-    pattern = suggest_pattern(sorted(tasks)) or "pick the {object} from the {surface}"
-    return Convention(
-        {},
-        f"{said} Factors can stand in the text of the task (--pattern '{pattern}'), or in a table factors.csv beside "
-        "meta/, by episode_index.",
-    )
+    pattern = suggest_pattern(sorted(tasks))
+    if pattern is not None:
+        said += f" Their texts hold factors: --pattern '{pattern}', with names of yours in the braces."
+    elif len(tasks) > 1:
+        said += " Factors in their texts can be named by --pattern 'pick the {object} from the {surface}'."
+    if not any((folder / name).is_file() for name in _FACTORS):
+        said += " Further factors can stand in a table factors.csv beside meta/, by episode_index."
+    return Convention({}, said)
 
 
 READER = Reader("LeRobot", _holds, _read, recognise=_recognise)

@@ -40,6 +40,13 @@ def change_costs(given: Any, space: Space) -> Numbers | None:
             why="it says what a change of a factor's value costs, by factor",
             instead="write change_over={'table': 600, 'lamp': 10} (--change-over table=600,lamp=10)",
         )
+    taken = [name for name in (SHOT, CHANGE) if name in space.names]
+    if taken:
+        raise SettingError(
+            f"change_over with a factor {taken[0]!r}",
+            why="the plan has a column of that name then",
+            instead="rename the factor",
+        )
     for name, cost in given.items():
         if name not in space.names:
             raise SettingError(
