@@ -235,13 +235,13 @@ def _with_factors(folder: Path, rows: list[Row]) -> list[Row]:
 
 def _side_table(path: Path) -> list[Row]:
     if path.suffix == ".parquet":
-        return _parquet(path).to_pylist()
+        return list(_parquet(path).to_pylist())
     if path.suffix == ".jsonl":
         return _lines(path)
     from pyarrow import csv  # noqa: PLC0415 - only where there is such a file
 
     try:
-        return csv.read_csv(path).to_pylist()
+        return list(csv.read_csv(path).to_pylist())
     except (OSError, pa.ArrowException) as error:
         raise _damaged(path, error) from error
 

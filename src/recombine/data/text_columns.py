@@ -138,7 +138,7 @@ def with_text_columns(found: OpenTable, source: PatternedSource) -> OpenTable:
 
 def text_column(found: OpenTable, pattern: TextPattern) -> str:
     """The column that holds the text: the one that is named, or the only one in which a row matches."""
-    texts = [name for name, kind in found.table.schema().items() if kind.is_string()]
+    texts = [str(name) for name, kind in found.table.schema().items() if kind.is_string()]
     if pattern.prefix in found.table.columns:
         texts = [name for name in texts if name == pattern.prefix]
     matching = [name for name in texts if _rows(found, found.table[name], pattern.regex)]

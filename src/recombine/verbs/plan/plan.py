@@ -227,7 +227,8 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     order that is short to walk through. Of factors whose value is a set (`sets`, as in `recombine.read`) a plan is made
     for "determined" or "balance"; prices of elements add up.
     """
-    salience, ridge, changing = (options.pop(name, None) for name in ("salience", "ridge", "change_over"))
+    salience, ridge = options.pop("salience", None), options.pop("ridge", None)
+    changing = options.pop("change_over", None)
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
     reading = cast("TableOptions", options)
