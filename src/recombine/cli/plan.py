@@ -18,8 +18,7 @@ from recombine.cli import gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, number_table, reasons, short, show_result
 from recombine.data.locations import is_model
-from recombine.verbs.plan.plan_settings import check_settings
-from recombine.verbs.plan.shot_list import CHANGE
+from recombine.verbs.plan.plan_settings import CHANGE, check_settings
 
 
 @takes_groups(first=("factors", "goal", "budget", "report", "out"), own="Plan")

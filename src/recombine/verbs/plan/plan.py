@@ -43,11 +43,11 @@ from recombine.verbs.plan.goal_covering import plan_covering
 from recombine.verbs.plan.goal_determined import plan_determined
 from recombine.verbs.plan.goal_leverage import plan_leverage
 from recombine.verbs.plan.matrix import write_matrix
-from recombine.verbs.plan.plan_settings import Goal, check_sets, check_settings, check_untested
+from recombine.verbs.plan.plan_settings import SHOT, Goal, check_sets, check_settings, check_untested
 from recombine.verbs.plan.replay import LearnerSettings, Replay
 from recombine.verbs.plan.replay import replay as replayed
 from recombine.verbs.plan.set_basis import plan_set_basis
-from recombine.verbs.plan.shot_list import SHOT, change_costs, choose_within, with_shots
+from recombine.verbs.plan.shot_list import change_costs, choose_within, with_shots
 from recombine.verbs.predict.kernel.salience import Salience
 
 _SHARES = {"leverage": "firm", "variance": "explained", "balance": "balance"}

@@ -6,6 +6,8 @@ from typing import Any, Literal, get_args
 from recombine.base.checks import check_choice, check_number
 from recombine.base.errors import SettingError
 
+SHOT, CHANGE = "shot", "change-over"
+"""Further columns of a plan where changes cost: a line's place in the walk, from 1, and what is paid to get there."""
 Goal = Literal["determined", "pairs", "triples", "leverage", "variance", "balance"]
 
 

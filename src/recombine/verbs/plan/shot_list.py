@@ -20,9 +20,8 @@ from recombine.base.words import count
 from recombine.data.space import Space
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.plan.choice import Choice
+from recombine.verbs.plan.plan_settings import CHANGE, SHOT
 
-SHOT, CHANGE = "shot", "change-over"
-"""Further columns of a plan: its place in the walk, from 1, and what is paid to get there."""
 _MOST = 500  # lines whose walk is improved; longer ones are sorted by the dearest factor
 _STARTS = 24
 _FEW_STARTS = (100, 4)  # beyond so many lines, so many starts
