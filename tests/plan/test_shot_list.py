@@ -4,6 +4,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from scipy.sparse import csgraph
 from typer.testing import CliRunner
 
 import recombine
@@ -42,6 +43,18 @@ def test_an_order_is_one_and_never_longer_than_sorting_by_the_dearest_factor(see
     assert sorted(order) == list(range(14))
     by_factor = np.lexsort(codes[:, np.argsort(costs)].T)
     assert length(codes, costs, order) <= length(codes, costs, by_factor)
+
+
+@pytest.mark.parametrize("lines", [16, 40])
+def test_a_longer_walk_is_little_above_what_a_spanning_tree_needs(lines):
+    for seed in range(3):
+        rng = np.random.default_rng(1000 * lines + seed)
+        sizes, costs = rng.integers(4, 8, size=4), np.round(10.0 ** rng.uniform(0, 3, size=4))
+        places = np.unravel_index(rng.choice(int(sizes.prod()), lines, replace=False), sizes)
+        codes = np.stack(places, axis=1).astype(np.int32)
+        apart = sum(cost * (column[:, None] != column) for column, cost in zip(codes.T, costs, strict=True))
+        needed = csgraph.minimum_spanning_tree(apart).sum()  # a path through all of them is a tree
+        assert needed <= length(codes, costs, order_shots(codes, costs)) <= 1.1 * needed
 
 
 @pytest.mark.parametrize("lines", [0, 1, 2, 3])

@@ -92,7 +92,8 @@ def _info(folder: Path) -> Row:
         raise SourceError(
             f"'{folder}' is a LeRobot dataset {'of version ' + version if version else 'without a codebase_version'}",
             why="versions 2 and 3 are read",
-            instead="convert it with lerobot's own scripts (lerobot.scripts.convert_dataset_v21_to_v30)",
+            instead="convert it with the version of lerobot that wrote it and the ones after, step by step; or give "
+            "a table with a row for each episode",
         )
     return info
 
