@@ -14,6 +14,7 @@ from recombine.data.space import Factor, Space
 from recombine.data.support import Support
 from recombine.verbs.audit.combination_status import STATES, pair_maps
 from recombine.verbs.audit.coverage import order_coverage
+from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.plan.collectable import Collectable, Costs
 from tests.twins import every
 
@@ -88,7 +89,7 @@ def test_the_plan_counts_the_same(space: Space) -> None:
         assert math.prod(space.sizes[k] for k in chosen) - infeasible == space.restricted(chosen).size
     if len(space.sizes) > 2:
         assert order_coverage(support)[1].seen == math.comb(len(space.sizes), 2)
-    assert pair_maps(support)
+    assert pair_maps(support, determinacy(support))
 
 
 def test_what_is_too_much_to_write_out_is_searched_and_only_a_list_of_cells_is_refused() -> None:

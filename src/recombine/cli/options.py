@@ -13,7 +13,6 @@ from recombine.base.errors import SettingError, SourceError
 from recombine.base.files import read_cells, read_text
 from recombine.base.redaction import redacted
 from recombine.data.locations import is_model
-from recombine.data.set_columns import SetColumns
 
 
 def names(given: Iterable[str]) -> list[str]:
@@ -216,6 +215,8 @@ def read_from_words(factors: Iterable[str], sets: Mapping[str, Any]) -> str:
     >>> read_from_words(["line", "genes"], {"genes": {"columns": ["condition"], "separator": "+"}})
     '--factors line --set genes=condition:+'
     """
+    from recombine.data.set_columns import SetColumns  # noqa: PLC0415 - it brings arrays, which help does not need
+
     plain = [name for name in factors if name not in sets]
     written = [f"--factors {quoted(listed(plain))}"] * bool(plain)
     written += [f"--set {quoted(f'{name}={SetColumns(**one)}')}" for name, one in sets.items()]

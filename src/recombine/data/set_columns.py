@@ -74,7 +74,7 @@ def set_columns(given: Mapping[str, SetSource] | None) -> dict[str, SetColumns]:
     """Where each set factor is read from, checked.
 
     >>> set_columns({"genes": "condition:+", "tools": "tools", "drugs": ["a", "b"]})["genes"]
-    SetColumns(columns=('condition',), separator='+')
+    SetColumns(columns=('condition',), separator='+', smallest=None, largest=None)
     """
     if not isinstance(given, Mapping | None):
         raise _unclear(f"sets={given!r:.80}")

@@ -9,7 +9,7 @@ promise kept.
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, replace
+from dataclasses import KW_ONLY, MISSING, Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -74,7 +74,7 @@ class Splitter(ABC):
     _: KW_ONLY
     table: Any = None
     bins: Mapping[str, Bins] | None = None
-    sets: Mapping[str, SetSource] | None = None
+    sets: Mapping[str, SetSource] | None = field(default=None, metadata={"later": True})  # keys of runs stay
     missing: Missing = "refuse"
 
     def __post_init__(self) -> None:
