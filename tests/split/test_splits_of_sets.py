@@ -182,8 +182,6 @@ def test_lint_takes_a_set_in_another_order_for_the_same_set() -> None:
     assert "(genes=A + B)" in found["combinations"].sentence
     assert found["values"].sentence.startswith("1 element never appears in training: genes=D (2 test rows in D; A + D)")
     assert "all seen alone 1, seen with others only 1 and one never seen 2" in found["determined"].sentence
-    with pytest.raises(SettingError, match="conjunctions are of values"):
-        recombine.lint(train=train, test=train.copy(), sets=SETS, expect="conjunctions")
 
 
 def test_the_commands_split_and_lint_sets(tmp_path) -> None:

@@ -23,7 +23,6 @@ def audit(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
     target: table_options.Target = None,
-    set_: table_options.Sets = [],  # noqa: B006
     fail_under: Annotated[
         table_options.Many,
         table_options.gate_option("A gate on what is seen or determined: determined=0.95."),
@@ -48,8 +47,7 @@ def audit(
 ) -> None:
     """Which combinations are missing, and which of them can be worked out from the rest?"""
     named = options.names(factors)
-    sets = options.sets(set_)
-    if not named and not sets:
+    if not named and not reading.has_sets:
         proposal.refuse("audit", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     asked = options.gates(fail_under)
     output.require_gates(asked, example="determined=0.95")
@@ -58,9 +56,7 @@ def audit(
     if impossible_out is not None:
         check_page(place_of(impossible_out), force=output.force, inputs=read)
     with Watch("counting combinations") as watch:
-        support = recombine.read(
-            source, factors=named, target=target, sets=sets, **reading.settings(), progress=watch.tell
-        )
+        support = recombine.read(source, factors=named, target=target, **reading.settings(), progress=watch.tell)
         watch.now("working out what is determined")
         found = recombine.audit(support, control=options.control(control), seed=seed)
         checked = gates.check(found.share, asked, thin=lambda name: _on_paper(found, name))
@@ -98,6 +94,7 @@ _READING = (
     "--table",
     "--pattern",
     "--set",
+    "--exchangeable",
 )
 _TARGET = ("--target", "-t", "--target-kind")
 _UNKNOWN_TO_SPLIT = ("--domain", "--impossible", "--weight")
@@ -193,7 +190,7 @@ def _structure(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
         told = told or f"alone explains {percent(best.score_left_out)} of the rows"
         guess = f"guessing gets {percent(found.baseline)}" if label else ""
         yield escape(short(found.target)), escape(f"{short(best.factors[0])} {told}"), guess
-    rows = audit.support.left_out.get("(any)", 0)
+    rows = audit.support.missing_rows
     if rows:
         yield "left out", f"{rows:,} of {audit.support.rows:,} rows", "they miss a factor"
     if audit.support.weightless:

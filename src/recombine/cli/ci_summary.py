@@ -36,7 +36,7 @@ _OF_EVALUATIONS = {
 }
 OF_LINTS: Mapping[str, str] = {
     "combinations": "no test combination is in training",
-    "exchanged": "no test combination is in training with exchangeable factors the other way round",
+    "exchanged": "no test combination is in training with two factors that look alike the other way round",
     "conjunctions": "every test combination holds a conjunction that is not in training",
     "values": "every test value is in training; with --expect values, every test row holds a new one",
     "rows": "no row is on two sides",

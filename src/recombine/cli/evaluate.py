@@ -43,7 +43,6 @@ def evaluate(
     train: Annotated[
         str | None, typer.Option(help="The table that the model was trained on, with the same factor columns.")
     ] = None,
-    set_: table_options.Sets = [],  # noqa: B006
     split: Annotated[
         str | None, typer.Option(help="The column that says which rows were trained on; the test side is scored.")
     ] = None,
@@ -91,8 +90,7 @@ def evaluate(
     output: outputs.FormattedOutputs,
 ) -> None:
     """Did the model hold on combinations that it had not seen, and if not, why?"""
-    sets = options.sets(set_)
-    if not options.names(factors) and not sets:
+    if not options.names(factors) and not reading.has_sets:
         proposal.refuse(
             "evaluate",
             data or source,
@@ -112,7 +110,6 @@ def evaluate(
             source,
             {
                 "factors": options.names(factors),
-                "sets": sets,
                 "target": target,
                 "prediction": prediction,
                 "train": train,
@@ -131,7 +128,6 @@ def evaluate(
         found = recombine.evaluate(
             source,
             factors=options.names(factors),
-            sets=sets,
             target=target,
             prediction=_columns(prediction),
             train=train,

@@ -32,7 +32,6 @@ def lint(
         ),
     ] = None,
     factors: table_options.Factors = [],  # noqa: B006
-    set_: table_options.Sets = [],  # noqa: B006
     split: Annotated[str, typer.Option("--split", "-s", help="The column that tells the side of each row.")] = "split",
     expect: Annotated[
         str, typer.Option("--expect", "-e", help="What must be new in test: rows, combinations, conjunctions, values.")
@@ -41,12 +40,6 @@ def lint(
     cold: Annotated[
         table_options.Many,
         typer.Option("--cold", help="Factors that must each be new, with --expect values: drug,cell."),
-    ] = [],  # noqa: B006
-    exchangeable: Annotated[
-        table_options.Many,
-        typer.Option(
-            "--exchangeable", help="Factors whose values may change places, such as a pair's two drugs: p1,p2."
-        ),
     ] = [],  # noqa: B006
     identity: Annotated[
         str | None, typer.Option("--id", help="The column that tells rows apart, such as an image's name.")
@@ -70,8 +63,7 @@ def lint(
 ) -> None:
     """Does a split hold out what it claims to? Leaks, lost values, rows on both sides, validation equal to test."""
     tables: list[str | None] = [*dict.fromkeys(source)] if source else [None]
-    sets = options.sets(set_)
-    if not options.names(factors) and not sets:
+    if not options.names(factors) and not reading.has_sets:
         _refuse(tables[0], train, reading, split=split, as_json=output.as_json, given=[identity, target])
     output_formats.check_tables(output.requested, len(tables), out=output.out, report=output.report)
     output.check("lint", inputs=[*tables, train, validation, test, *against])
@@ -92,10 +84,8 @@ def lint(
                 order=order,
                 cold=options.names(cold),
                 class_tolerance=class_tolerance,
-                exchangeable=options.names(exchangeable),
             ),
             progress=watch.step,
-            sets=sets or None,
             **reading.settings()
             | {"command": options.command_line(without=[other for other in tables if other not in (None, one)])},
         )

@@ -191,13 +191,17 @@ def domain(given: Iterable[str]) -> dict[str, list[Any]]:
     return found
 
 
-def sets(given: Iterable[str]) -> dict[str, Any]:
+def sets(given: Iterable[str], exchangeable: Iterable[str] = ()) -> dict[str, Any]:
     """`NAME=column:separator`, `NAME=column` or `NAME=a,b,c`, any number of times; sizes may stand behind.
+
+    Columns that are `exchangeable`, `a,b`, are a set that is called after them.
 
     >>> sets(["genes=condition:+", "tools=tools", "drugs=drug_a,drug_b"])
     {'genes': 'condition:+', 'tools': 'tools', 'drugs': ['drug_a', 'drug_b']}
     >>> sets(["genes=condition:+,largest=2"])
     {'genes': {'columns': 'condition:+', 'largest': 2}}
+    >>> sets([], ["p1,p2"])
+    {'p1+p2': {'columns': ['p1', 'p2'], 'marks': False}}
     """
     found: dict[str, Any] = {}
     for name, whole_text in assignments("--set", given).items():
@@ -206,6 +210,15 @@ def sets(given: Iterable[str]) -> dict[str, Any]:
         source = several if len(several) > 1 else written
         sizes = {which: int(size) for which, size in _SET_SIZE.findall(whole_text[len(written) :])}
         found[name] = {"columns": source, **sizes} if sizes else source
+    for written in exchangeable:
+        columns = names([written])
+        if len(set(columns)) < max(len(columns), 2):
+            raise SettingError(
+                f"--exchangeable {written}",
+                why="values change places between two or more columns",
+                instead="name each once: --exchangeable p1,p2",
+            )
+        found["+".join(columns)] = {"columns": columns, "marks": False}
     return found
 
 
@@ -219,7 +232,10 @@ def read_from_words(factors: Iterable[str], sets: Mapping[str, Any]) -> str:
 
     plain = [name for name in factors if name not in sets]
     written = [f"--factors {quoted(listed(plain))}"] * bool(plain)
-    written += [f"--set {quoted(f'{name}={SetColumns(**one)}')}" for name, one in sets.items()]
+    for name, one in sets.items():
+        exchanged = one.get("marks") is False and name == "+".join(one["columns"])
+        option = ("--exchangeable", listed(one["columns"])) if exchanged else ("--set", f"{name}={SetColumns(**one)}")
+        written.append(" ".join([option[0], quoted(option[1])]))
     return " ".join(written)
 
 

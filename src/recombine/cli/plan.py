@@ -25,7 +25,6 @@ from recombine.verbs.plan.plan_settings import CHANGE, check_settings
 def plan(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
-    set_: table_options.Sets = [],  # noqa: B006
     goal: Annotated[
         str,
         typer.Option(
@@ -92,8 +91,8 @@ def plan(
     output: outputs.Outputs,
 ) -> None:
     """Which combinations should be collected next, and what would each of them buy?"""
-    named, sets = options.names(factors), options.sets(set_)
-    if not named and not sets and not is_model(source):
+    named = options.names(factors)
+    if not named and not reading.has_sets and not is_model(source):
         proposal.refuse("plan", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     asked = options.gates(fail_under)
     output.check("plan", inputs=[source, cost, *reading.files])
@@ -102,7 +101,7 @@ def plan(
         check_page(place_of(matrix), force=output.force, inputs=[source, cost, *reading.files])
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     with Watch("counting combinations") as watch:
-        settings = {"factors": named, "target": target, **({"sets": sets} if sets else {}), **reading.settings()}
+        settings = {"factors": named, "target": target, **reading.settings()}
         model = is_model(source)
         support = source if model else recombine.read(source, **settings, progress=watch.tell)
         found = recombine.plan(

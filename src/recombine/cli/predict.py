@@ -30,7 +30,6 @@ def predict(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
     target: table_options.RequiredTarget = None,
-    set_: table_options.Sets = [],  # noqa: B006
     salience: Annotated[
         str | None,
         typer.Option(
@@ -120,8 +119,7 @@ def predict(
     output: outputs.FormattedOutputs,
 ) -> None:
     """Which unseen combinations would come out wrong, and why: a leak, a shortcut, or out of reach?"""
-    sets = options.sets(set_)
-    if not options.names(factors) and not sets:
+    if not options.names(factors) and not reading.has_sets:
         proposal.refuse("predict", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     table_options.require_target(target)
     asked = options.gates(fail_under)
@@ -139,7 +137,7 @@ def predict(
     examples = recombine.Examples(inputs, symbols=symbols, **given)  # type: ignore[arg-type]
     features = salience if salience is not None and salience.endswith((".parquet", ".pq")) else None
     output.check("prediction", inputs=[source, truth, features, inputs, unlabelled, *reading.files])
-    how = {"factors": options.names(factors), "target": target, "sets": sets, **reading.settings()}
+    how = {"factors": options.names(factors), "target": target, **reading.settings()}
     with Watch("counting combinations") as watch:
         support = recombine.read(source, **how, progress=watch.tell)
         known = _truth(truth, source, support, how)

@@ -18,7 +18,6 @@ def rehearse(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
     target: table_options.RequiredTarget = None,
-    set_: table_options.Sets = [],  # noqa: B006
     learner: Annotated[
         str,
         typer.Option(
@@ -48,8 +47,7 @@ def rehearse(
 ) -> None:
     """How well will my learner do on unseen combinations? Trained anew without seen ones that are like them."""
     named = options.names(factors)
-    sets = options.sets(set_)
-    if not named and not sets:
+    if not named and not reading.has_sets:
         proposal.refuse("rehearse", source, reading, as_json=output.as_json, given=[reading.weight], target=target)
     table_options.require_target(target)
     asked = options.gates(fail_under)
@@ -66,7 +64,6 @@ def rehearse(
             progress=watch.step,
             factors=named,
             target=target,
-            sets=sets,
             **reading.settings(),
         )
         checked = gates.check(found.share, asked, thin=lambda _: found.grade == "untested")

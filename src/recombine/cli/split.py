@@ -24,7 +24,6 @@ from recombine.verbs.split.destinations import place_beside
 def split(
     source: table_options.Source,
     factors: table_options.Factors = [],  # noqa: B006
-    set_: table_options.Sets = [],  # noqa: B006
     out: Annotated[
         Path | None,
         typer.Option(
@@ -92,8 +91,7 @@ def split(
     reading: table_options.RowOptions,
 ) -> None:
     """Hold out combinations honestly: write the table with a split column, and a manifest that can be checked."""
-    sets = options.sets(set_)
-    if not options.names(factors) and not sets:
+    if not options.names(factors) and not reading.has_sets:
         proposal.refuse("split", source, reading, as_json=as_json, given=[strata, identity])
     if out is None:
         raise SettingError(
@@ -131,7 +129,6 @@ def split(
             seed=seed or 0,
             force=force,
             progress=watch.step,
-            sets=sets or None,
             **reading.settings(),
         )
     if as_json:

@@ -35,13 +35,6 @@ Factors = Annotated[
         help="The columns whose combinations matter: a,b,c. Without it: a proposal, and nothing else.",
     ),
 ]
-Sets = Annotated[
-    Many,
-    typer.Option(
-        "--set",
-        help="A factor whose value is a set: genes=condition:+ (text) · tools=tools (lists) · drugs=drug_a,drug_b.",
-    ),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace what --out names, if it is a saved result of this kind, and any page.")
@@ -73,6 +66,20 @@ class RowOptions:
     """Which rows of a table count, and how their values are told apart."""
 
     panel: ClassVar = "Reading the table"
+    sets: Annotated[
+        Many,
+        typer.Option(
+            "--set",
+            help="A factor whose value is a set: genes=condition:+ (text) · tools=tools (lists) · drugs=drug_a,drug_b.",
+        ),
+    ] = field(default_factory=list)
+    exchangeable: Annotated[
+        Many,
+        typer.Option(
+            "--exchangeable",
+            help="Factors whose values may change places, such as a pair's two drugs: p1,p2. They are read as one set.",
+        ),
+    ] = field(default_factory=list)
     where: Annotated[str | None, typer.Option("--where", "-w", help="Only rows that fulfil this SQL condition.")] = None
     bins: Annotated[
         Many, typer.Option("--bins", help="How to bin a number or date: age=0,18,65 · price=quantiles:4 · day=month.")
@@ -99,9 +106,16 @@ class RowOptions:
         found = [PatternedSource(one, self.pattern) for one in (given if several else [given])]
         return found if several else found[0]
 
+    @property
+    def has_sets(self) -> bool:
+        """Whether a factor is a set, so that none has to be named by itself."""
+        return bool(self.sets or self.exchangeable)
+
     def settings(self) -> dict[str, Any]:
         """The options as the library takes them, and the command as it was typed."""
-        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "pattern"}
+        elsewhere = ("pattern", "sets", "exchangeable")
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in elsewhere}
+        given |= {"sets": options.sets(self.sets, self.exchangeable)} if self.has_sets else {}
         if "impossible" in given:  # a model that says what could occur says what cannot, too
             given["impossible"] = [*given["impossible"], *filter(is_model, given["domain"])]
         parsed = {name: parse(given[name]) for name, parse in _PARSERS.items() if name in given}

@@ -16,7 +16,7 @@ from recombine.data.centred_sums import Centres, Sums, about, pilots, settled
 from recombine.data.columns import Bins
 from recombine.data.engine import Progress
 from recombine.data.group_counts import Aggregate, EngineCounts, count_table
-from recombine.data.set_columns import SetSource, set_columns
+from recombine.data.set_columns import SetSource, named_factors, set_columns
 from recombine.data.space import Impossible, Value
 from recombine.data.stored_vectors import read_vectors, stored
 from recombine.data.support import Support
@@ -82,9 +82,8 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
     """
     target = None if target is None else stored(source, target)
     read_from = set_columns(sets)
-    named = (factors,) if isinstance(factors, str) else tuple(factors)
     question = TableQuery(
-        factors=(*named, *(name for name in read_from if name not in named)),
+        factors=named_factors(factors, read_from),
         sets=read_from,
         target=None if is_vector(target) else cast("str | None", target),
         target_kind=target_kind,

@@ -6,6 +6,7 @@
 | text with a separator, `A+B`, `A_B`, `A \\|\\| B` | `{"genes": "condition:+"}` | `--set genes=condition:+` |
 | several columns that could be exchanged | `{"genes": ["gene_a", "gene_b"]}` | `--set genes=gene_a,gene_b` |
 | a 0/1 column for each element | `{"tags": ["red", "round", "new"]}` | `--set tags=red,round,new` |
+| columns that hold no marks | `{"pair": {"columns": ["a", "b"], "marks": False}}` | `--exchangeable a,b` |
 | any of these, of other sizes than were seen | `{"genes": {"columns": "condition:+", "largest": 2}}` | `…,largest=2` |
 
 What stands for nothing (`ctrl`, `control`, `non-targeting`, an empty text) vanishes beside elements, and alone it is
@@ -40,13 +41,15 @@ MOST_ELEMENTS = 10**6
 class SetColumns:
     """The columns that hold a set, what stands between its elements where they are text, and how large a set may be.
 
-    Where nothing is said of its size, it is as large as those that were seen.
+    Where nothing is said of its size, it is as large as those that were seen. Several columns hold marks, one for each
+    element, or elements; where nothing is said of it, marks if all they hold is 0 and 1.
     """
 
     columns: tuple[str, ...]
     separator: str | None = None
     smallest: int | None = None
     largest: int | None = None
+    marks: bool | None = None
 
     def __str__(self) -> str:
         """As it is written on the command line."""
@@ -74,11 +77,25 @@ def set_columns(given: Mapping[str, SetSource] | None) -> dict[str, SetColumns]:
     """Where each set factor is read from, checked.
 
     >>> set_columns({"genes": "condition:+", "tools": "tools", "drugs": ["a", "b"]})["genes"]
-    SetColumns(columns=('condition',), separator='+', smallest=None, largest=None)
+    SetColumns(columns=('condition',), separator='+', smallest=None, largest=None, marks=None)
     """
     if not isinstance(given, Mapping | None):
         raise _unclear(f"sets={given!r:.80}")
     return {name: _columns_of(name, source) for name, source in (given or {}).items()}
+
+
+def named_factors(factors: Sequence[Any], sets: Mapping[str, SetColumns]) -> tuple[Any, ...]:
+    """The factors, by name or position: a set stands where the columns that it is read from were named, else last.
+
+    >>> named_factors(["p1", "cell", "p2"], {"pair": SetColumns(("p1", "p2")), "tags": SetColumns(("tags",))})
+    ('pair', 'cell', 'tags')
+    """
+    inside = {column: name for name, one in sets.items() for column in one.columns if column not in sets}
+    found: list[Any] = []
+    for factor in (factors,) if isinstance(factors, str) else factors:
+        name = inside.get(factor, factor)
+        found += [name] if name not in sets or name not in found else []
+    return (*found, *(name for name in sets if name not in found))
 
 
 def _columns_of(name: Any, source: Any) -> SetColumns:
@@ -86,11 +103,12 @@ def _columns_of(name: Any, source: Any) -> SetColumns:
         return source
     if isinstance(source, Mapping):
         sizes = {key: source[key] for key in ("smallest", "largest") if source.get(key) is not None}
-        if set(source) - {"columns", "smallest", "largest"} or not all(
+        unclear = set(source) - {"columns", "smallest", "largest", "marks"} or not all(
             isinstance(size, int) and size >= 0 for size in sizes.values()
-        ):
+        )
+        if unclear or not isinstance(source.get("marks"), bool | None):
             raise _unclear(f"the set {name!r} is read from {source!r:.80}")
-        return replace(_columns_of(name, source.get("columns")), **sizes)
+        return replace(_columns_of(name, source.get("columns")), **sizes, marks=source.get("marks"))
     if isinstance(source, str) and source:
         column, colon, separator = source.partition(":")
         if colon and not separator:
@@ -164,7 +182,7 @@ def set_key(table: Any, name: str, source: SetColumns, *, stand_ins: Mapping[str
             instead="turn it into text first",
         )
     asked = tuple(columns.as_value(table[column]) for column in asked_columns)
-    return SetKey(name, asked[0], read_from=source, expressions=asked)
+    return SetKey(name, asked[0], read_from=source, expressions=asked, marks=source.marks)
 
 
 def as_read(keys: Sequence[FactorKey], factors: Sequence[Factor]) -> list[FactorKey]:
@@ -173,7 +191,7 @@ def as_read(keys: Sequence[FactorKey], factors: Sequence[Factor]) -> list[Factor
     """
     return [
         replace(key, marks=set(factor.sets.elements) <= set(key.read_from.columns))
-        if isinstance(key, SetKey) and factor.sets is not None
+        if isinstance(key, SetKey) and key.marks is None and factor.sets is not None
         else key
         for key, factor in zip(keys, factors, strict=True)
     ]

@@ -269,11 +269,21 @@ class Support:
         return f"{rows:,} of {self.rows:,} rows {have} weight 0 and {count} for nothing."
 
     @property
+    def missing_rows(self) -> int:
+        """How many rows are left out as they miss a factor."""
+        return self.left_out.get("(any)", 0)
+
+    @property
     def named_twice(self) -> str | None:
         """A sentence about the rows that name an element of a set twice, where there are any."""
         rows = self.left_out.get(NAMED_TWICE, 0)
         names = "names" if rows == 1 else "name"
         return f"{rows:,} of {self.rows:,} rows {names} an element twice, which counts once." if rows else None
+
+    @property
+    def row_notes(self) -> tuple[str, ...]:
+        """What every verb says of rows that count otherwise than they stand there."""
+        return tuple(filter(None, (self.weightless, self.named_twice)))
 
     @cached_property
     def total(self) -> float:
@@ -315,7 +325,7 @@ def describe(support: Support) -> dict[str, Any]:
     """The small facts about a support, as JSON holds them. Its factors are described by the result that holds it."""
     return {
         "rows": support.rows,
-        "rows_left_out": support.left_out.get("(any)", 0),
+        "rows_left_out": support.missing_rows,
         "left_out": dict(support.left_out),
         "impossible": [list(row) for row in support.space.impossible],
         "target": _describe_target(support.target),

@@ -64,9 +64,8 @@ class AuditEvidence:
     rows: int
     rows_left_out: int
     vectors: VectorTest | None = None
-    weightless: str | None = None
+    row_notes: tuple[str, ...] = ()
     misspellings: tuple[Misspelling, ...] = ()
-    named_twice: str | None = None
     alike: tuple[tuple[str, str], ...] = ()  # ordinary factors that share most of their values
     sets: tuple[SetCoverage, ...] = ()
     selection: SelectionSign | None = None  # that the seen ones look as if they were chosen by their answer

@@ -32,9 +32,8 @@ def reasons(evidence: AuditEvidence) -> tuple[str, ...]:
         f"{evidence.rows_left_out:,} of {evidence.rows:,} rows miss a factor and were left out."
         if evidence.rows_left_out
         else None,
-        evidence.weightless,
+        *evidence.row_notes,
         describe_misspellings(evidence.misspellings),
-        evidence.named_twice,
         *(one.sentence for one in evidence.sets),
         _alike_reason(evidence),
         _lone_reason(evidence),
@@ -159,7 +158,7 @@ def _alike_reason(evidence: AuditEvidence) -> str | None:
     one, other = evidence.alike[0]
     return (
         f"{one} and {other} share their values. If their order means nothing, they are one set and not two factors, "
-        f"and more may follow: sets={{'pair': ['{one}', '{other}']}} (--set pair={one},{other})."
+        f"and more may follow: sets={{'pair': ['{one}', '{other}']}} (--exchangeable {one},{other})."
     )
 
 

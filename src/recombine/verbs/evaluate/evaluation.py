@@ -17,7 +17,7 @@ from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data.columns import Bins
 from recombine.data.locations import names_a_table
-from recombine.data.set_columns import SetSource, set_columns
+from recombine.data.set_columns import SetSource, named_factors, set_columns
 from recombine.data.space import Impossible, Value
 from recombine.data.split_sides import SplitColumn
 from recombine.data.table_query import TableQuery, TargetKind, Where, declared_values
@@ -335,9 +335,8 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
 def question_of(factors: Sequence[str], target: str | None, reading: EvaluateReading) -> TableQuery:
     """What is asked of the tables of an evaluation."""
     sets = set_columns(reading.get("sets"))
-    named = (factors,) if isinstance(factors, str) else tuple(factors)
     return TableQuery(
-        factors=(*named, *(name for name in sets if name not in named)),
+        factors=named_factors(factors, sets),
         sets=sets,
         target=target,
         target_kind=reading.get("target_kind"),

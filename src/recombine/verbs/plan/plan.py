@@ -263,7 +263,7 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     return Plan(
         verdict=f"{wording.verdict(goal, choice, budget, complete=complete, rule=rule)}{left_out}",
         grade=at_most("sound" if rule is None else rule.limit, _grade(goal, choice, complete=complete)),
-        reasons=tuple(filter(None, (*choice.notes, past.said if past else None, support.weightless))),
+        reasons=tuple(filter(None, (*choice.notes, past.said if past else None, *support.row_notes))),
         goal=goal,
         budget=None if budget is None else float(budget),
         measure=choice.measure,

@@ -284,7 +284,7 @@ def _assemble(
         notes=made.chosen.notes,
         symbols=symbols,
         varies=support.target is None or support.target.varies,
-        weightless=support.weightless,
+        row_notes=support.row_notes,
         sampled=sampled,
         zeros=zeros,
         unit=support.space.effect_unit,

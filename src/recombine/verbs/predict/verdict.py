@@ -60,7 +60,7 @@ class PredictionFindings:
     notes: tuple[str, ...] = ()  # what was not as it should be
     symbols: bool = False  # whether all examples of a combination look the same
     varies: bool = True  # whether the target differs between any two rows
-    weightless: str | None = None  # a sentence about rows that stand for no example
+    row_notes: tuple[str, ...] = ()  # about rows that count otherwise than they stand there
     sampled: bool = False  # whether the listed ones were drawn from more
     zeros: Zeros | None = None  # pairs of values that perhaps cannot occur, and are counted all the same
     unit: str = "value"  # what has an effect of its own: a value, or an element of a set
@@ -344,7 +344,7 @@ def reasons(found: PredictionFindings) -> tuple[str, ...]:
         _left_out(found),
         _mixed(found),
         _unanswered(found),
-        found.weightless,
+        *found.row_notes,
         _silent_truth(found),
     ]
     return tuple(sentence for sentence in said if sentence)

@@ -97,8 +97,8 @@ def rows_of_table(
         sets=sets,
         missing="value" if missing == "value" else "leave out",
     )
-    if missing == "refuse" and support.left_out.get("(any)"):
-        raise _missing(next(iter(support.left_out)), support.left_out["(any)"], len(arrow))
+    if missing == "refuse" and support.missing_rows:
+        raise _missing(next(iter(support.left_out)), support.missing_rows, len(arrow))
     return _number_rows(arrow, support, bins or {}, read_from)
 
 

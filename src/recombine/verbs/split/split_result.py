@@ -386,11 +386,12 @@ def _name_values(values: list[str]) -> str:
 def _reasons(support: Support, decided: Decided, provenance: Provenance) -> tuple[str, ...]:
     """What a reader must know besides."""
     found = []
-    lost = support.left_out.get("(any)", 0)
+    lost = support.missing_rows
     if lost:
         found.append(
             f"{amount(lost, 'row')} miss a factor and got no side; missing='value' (--missing value) gives them one."
         )
+    found += support.row_notes
     zeros, _ = suspect_zeros(support)
     if zeros is not None:
         found.append(zeros.sentence)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from recombine.base.checks import check_choice, check_seed, check_whole
 from recombine.base.errors import SettingError
 from recombine.data.columns import Bins
-from recombine.data.set_columns import SetSource, set_columns
+from recombine.data.set_columns import SetColumns, SetSource, named_factors, set_columns
 from recombine.data.space import Value
 from recombine.data.support import Support
 from recombine.numerics.groups import Ints
@@ -88,7 +88,7 @@ class Splitter(ABC):
                 instead="hold sets out by HoldOutCombinations, CombinationKFold or HoldOutElements "
                 "(--by combinations, kfold or simulation)",
             )
-        object.__setattr__(self, "factors", _checked_factors(self.factors, sets=tuple(read_from)))
+        object.__setattr__(self, "factors", _checked_factors(self.factors, sets=read_from))
         if not isinstance(self.bins, Mapping | None):
             raise SettingError(
                 f"bins={self.bins!r}",
@@ -218,18 +218,18 @@ def _python_own(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _checked_factors(named: Any, *, sets: tuple[str, ...] = ()) -> tuple[str | int, ...]:
+def _checked_factors(named: Any, *, sets: Mapping[str, SetColumns]) -> tuple[str | int, ...]:
     """The factors' names or positions, at least two and each once; none at all where `recombine.split` will give them.
 
-    >>> _checked_factors(["colour", "shape"]), _checked_factors((), sets=("genes",))
-    (('colour', 'shape'), ('genes',))
+    >>> _checked_factors(["colour", "a", "b"], sets={"genes": SetColumns(("a", "b"))}), _checked_factors((), sets={})
+    (('colour', 'genes'), ())
     """
     if isinstance(named, tuple) and not named and not sets:
         return ()
     several = isinstance(named, Iterable) and not isinstance(named, str | bytes | Mapping)
     factors = tuple(_python_own(factor) for factor in named) if several else (named,)
-    factors += tuple(name for name in sets if name not in factors)
     strange = [factor for factor in factors if not isinstance(factor, str | int) or isinstance(factor, bool)]
+    factors = factors if strange else named_factors(factors, sets)
     if strange or len(factors) < (1 if sets else 2):
         raise SettingError(
             f"factors={named!r}",

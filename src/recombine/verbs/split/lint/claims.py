@@ -12,7 +12,8 @@ From the weakest claim to the strongest:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from functools import reduce
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,8 @@ import pyarrow as pa
 from recombine.base.checks import check_choice, check_number, check_whole
 from recombine.base.errors import SettingError
 from recombine.base.words import amount, count, percent
-from recombine.numerics.groups import Codes, Ints
+from recombine.numerics.groups import Ints
+from recombine.numerics.rows import Rows, ranges
 from recombine.verbs.split.invariants import combination_text
 from recombine.verbs.split.lint.lint_result import (
     CLAIMS,
@@ -41,26 +43,23 @@ class Expectation:
     """What a split is held to: its claim, and how strictly.
 
     `order` says how many values a conjunction holds, with the claim `"conjunctions"`. With `"values"`, `cold` names
-    factors that must each be new. The share of a class in test may be off by `class_tolerance`. `exchangeable` names
-    factors whose values may change places, such as the two drugs of a pair: (A, B) in training then shows (B, A), and
-    a drug that training has in one place is new in none.
+    factors that must each be new. The share of a class in test may be off by `class_tolerance`.
 
     >>> Expectation("conjunctions", order=3)
-    Expectation(claim='conjunctions', order=3, cold=(), class_tolerance=0.1, exchangeable=())
+    Expectation(claim='conjunctions', order=3, cold=(), class_tolerance=0.1)
     """
 
     claim: Claim = "combinations"
     order: int = 2
     cold: Sequence[str] = ()
     class_tolerance: float = 0.1
-    exchangeable: Sequence[str] = ()
 
     def check(self, factors: Sequence[str], *, sets: Sequence[str] = ()) -> None:
         """Refuse what means nothing, or nothing for these factors, some of which are sets."""
         why = "it is not among the claims that a split can be held to"
         check_choice("expect", self.claim, CLAIMS, why=why, instead=f"write one of {', '.join(CLAIMS)}")
         why = f"a conjunction holds values of 2 to {len(factors)} of the factors here"
-        most = max(len(factors), 2)
+        most = max(len(factors), 2) if not sets else None
         check_whole("order", self.order, least=2, most=most, why=why, instead="write order=2 (--order 2)")
         check_number(
             "class_tolerance",
@@ -70,32 +69,19 @@ class Expectation:
             why="it is a difference of two shares, which lies between 0 and 1",
             instead="write for example class_tolerance=0.1 (--class-tolerance 0.1)",
         )
-        if sets and self.claim == "conjunctions":
-            raise SettingError(
-                f"expect='conjunctions' with the set {sets[0]!r}",
-                why="conjunctions are of values, and how many elements of a set would make one is not said",
-                instead="write expect='combinations' (--expect combinations), which holds for whole sets",
-            )
         if self.cold and self.claim != "values":
             raise SettingError(
                 f"cold={list(self.cold)} with expect={self.claim!r}",
                 why="only a cold start says which factors must be new",
                 instead="write expect='values' (--expect values), or leave cold out",
             )
-        for setting, names in (("cold", self.cold), ("exchangeable", self.exchangeable)):
-            for name in names:
-                if name not in factors or (setting == "exchangeable" and name in sets):
-                    raise SettingError(
-                        f"{setting}: there is no factor {name!r}",
-                        why="it is not among the factors",
-                        instead=f"name some of {', '.join(factors)}",
-                    )
-        if len(set(self.exchangeable)) == 1:
-            raise SettingError(
-                f"exchangeable={list(self.exchangeable)}",
-                why="one factor cannot be exchanged with itself",
-                instead="name two or more: exchangeable=['p1', 'p2'] (--exchangeable p1,p2)",
-            )
+        for name in self.cold:
+            if name not in factors:
+                raise SettingError(
+                    f"cold: there is no factor {name!r}",
+                    why="it is not among the factors",
+                    instead=f"name some of {', '.join(factors)}",
+                )
 
 
 def check_combinations(sided: Sided, expect: Claim) -> LintCheck:
@@ -126,8 +112,8 @@ def check_combinations(sided: Sided, expect: Claim) -> LintCheck:
     return LintCheck(name, "fail", f"{head}. Partly held out: {few(parts, len(leaked))}.", len(leaked), table)
 
 
-def check_conjunctions(sided: Sided, expect: Claim, order: int, exchangeable: Sequence[str] = ()) -> LintCheck:
-    """Test combinations of which every conjunction of an order is in training, in any order of exchangeable factors."""
+def check_conjunctions(sided: Sided, expect: Claim, order: int) -> LintCheck:
+    """Test combinations of which every conjunction of so many values and elements is in training."""
     name = "conjunctions"
     if expect != "conjunctions":
         return LintCheck(name, "not asked", f"Held to {expect}: conjunctions of some factors may be in training.")
@@ -135,13 +121,9 @@ def check_conjunctions(sided: Sided, expect: Claim, order: int, exchangeable: Se
     asked = np.flatnonzero(test > 0)
     if not len(asked):
         return LintCheck(name, "not enough evidence", "There are no test rows to look at.")
-    new = np.zeros(len(asked), dtype=bool)
-    ways = _exchanges(sided, exchangeable)
-    for some in combinations(range(len(sided.factors)), order):
-        shown = [sided.training.groups([to[k] for k in some]).lookup(codes[asked]) >= 0 for to, codes in ways]
-        new |= ~np.logical_or.reduce(shown)
+    new = _hold_new(sided, asked, order) if sided.whole.space.set_factors else _meet_anew(sided, asked, order)
     known = worst_first(asked[~new], test)
-    what = f"conjunction of {order} values"
+    what = f"conjunction of {order} {sided.whole.space.effect_unit.replace(' ', 's ')}s"
     if not len(known):
         said = f"Each of the {amount(len(asked), 'test combination')} holds a {what} that training never shows."
         return LintCheck(name, "pass", said)
@@ -153,50 +135,50 @@ def check_conjunctions(sided: Sided, expect: Claim, order: int, exchangeable: Se
     return LintCheck(name, "fail", said, len(known), culprit_table(sided.whole, known, test_rows=test))
 
 
-def _exchanges(sided: Sided, names: Sequence[str]) -> list[tuple[list[int], Codes]]:
-    """Every order of exchangeable factors: to which place each goes, and the combinations with their values there.
+def _meet_anew(sided: Sided, asked: Ints, order: int) -> npt.NDArray[np.bool_]:
+    """Which of these combinations hold values of so many factors that never meet in training."""
+    new = np.zeros(len(asked), dtype=bool)
+    for some in combinations(range(len(sided.factors)), order):
+        new |= sided.training.groups(some).lookup(sided.whole.codes[asked]) < 0
+    return new
 
-    A value that the other factor does not have is -1 there.
+
+def _hold_new(sided: Sided, asked: Ints, order: int) -> npt.NDArray[np.bool_]:
+    """The same of values and elements, of which a set holds several."""
+    parts = reduce(Rows.beside, sided.whole.value_rows)
+    owners, key = _conjunctions(parts, order)
+    shown = np.isin(key, key[sided.on(TRAIN)[owners]])
+    return np.asarray(np.bincount(owners[~shown], minlength=len(parts))[asked] > 0)
+
+
+def _conjunctions(parts: Rows, order: int) -> tuple[Ints, Ints]:
+    """Every conjunction of so many parts of each row: whose it is, and its number, the same for equal ones.
+
+    >>> owners, key = _conjunctions(Rows.listed([[0, 1], [0, 1, 2]], width=3), 2)
+    >>> owners.tolist(), key.tolist()
+    ([0, 1, 1, 1], [0, 0, 1, 2])
     """
-    space, codes = sided.whole.space, sided.whole.codes
-    places = [sided.factors.index(name) for name in names]
-    ways = []
-    for order in permutations(places):
-        to = list(range(len(sided.factors)))
-        moved = codes.copy()
-        for place, goal in zip(places, order, strict=True):
-            to[place] = goal
-            known = {label: code for code, label in enumerate(space.factors[goal].labels)}
-            there = np.array([known.get(label, -1) for label in space.factors[place].labels], dtype=np.int32)
-            moved[:, goal] = there[codes[:, place]]
-        ways.append((to, moved))
-    return ways
+    owners, key, last = parts.owners, parts.columns, np.arange(len(parts.columns))
+    for _ in range(order - 1):  # each goes on with every later part of its row
+        more = parts.starts[owners + 1] - 1 - last
+        again = np.repeat(np.arange(len(owners)), more)
+        last, owners = ranges(last + 1, more), owners[again]
+        # numbered anew each time, so that a number stays below conjunctions x parts
+        key = np.unique(key[again] * parts.width + parts.columns[last], return_inverse=True)[1]
+    return owners, key
 
 
-def check_values(sided: Sided, expect: Claim, cold: Sequence[str], exchangeable: Sequence[str] = ()) -> LintCheck:
-    """Values of test rows that training never shows: wrong when composing is claimed, right in a cold start.
-
-    A value of one of several exchangeable factors is shown by any of them.
-    """
+def check_values(sided: Sided, expect: Claim, cold: Sequence[str]) -> LintCheck:
+    """Values of test rows that training never shows: wrong when composing is claimed, right in a cold start."""
     if not sided.on(TEST).any():
         return LintCheck("values", "not enough evidence", "There are no test rows to look at.")
-    known = _known_values(sided, exchangeable)
+    trained = np.flatnonzero(sided.on(TRAIN))
+    known = [held.take(trained).counts() > 0 for held in sided.whole.value_rows]
     lost = [held.sums((~seen).astype(np.int64)) > 0 for held, seen in zip(sided.whole.value_rows, known, strict=True)]
     novel = np.stack(lost, axis=1)
     if expect == "values":
         return _check_cold_start(sided, novel, cold)
     return _check_composing(sided, known, int(sided.counts[:, TEST][novel.any(axis=1)].sum()), expect)
-
-
-def _known_values(sided: Sided, exchangeable: Sequence[str]) -> list[npt.NDArray[np.bool_]]:
-    """For each factor, which of its values, or of the elements of its sets, are in training."""
-    factors, trained = sided.whole.space.factors, np.flatnonzero(sided.on(TRAIN))
-    known = [held.take(trained).counts() > 0 for held in sided.whole.value_rows]
-    places = [sided.factors.index(name) for name in exchangeable]
-    shown = {factors[k].labels[value] for k in places for value in np.flatnonzero(known[k]).tolist()}
-    for k in places:
-        known[k] = np.array([label in shown for label in factors[k].labels], dtype=bool)
-    return known
 
 
 def _check_composing(sided: Sided, known: Sequence[npt.NDArray[np.bool_]], rows_hit: int, expect: Claim) -> LintCheck:
@@ -216,7 +198,7 @@ def _check_composing(sided: Sided, known: Sequence[npt.NDArray[np.bool_]], rows_
         f"{factor}={value} ({amount(rows, 'test row')}{_test_sets(sided, k, place)})"
         for rows, factor, value, k, place in lost[:3]
     ]
-    where = "complete training rows" if sided.support.left_out else "training"
+    where = "complete training rows" if sided.support.missing_rows else "training"
     said = f"{amount(len(lost), noun)} never {'appears' if len(lost) == 1 else 'appear'} in {where}: "
     said += f"{few(listed, len(lost))}."
     named = dict(zip(("test_rows", "factor", "value"), zip(*lost[:MOST_CULPRITS], strict=True), strict=False))

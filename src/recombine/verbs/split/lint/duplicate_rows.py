@@ -66,7 +66,7 @@ def identify(open_table: OpenTable, side: str, sided: Sided, query: SplitQuery, 
         return _compare_rows(open_table, side, sided, [query.id], f"the id {query.id!r}", progress)
     names = compared_columns(open_table.table, open_table.backend, side=side)
     # where no combination stands on two sides, no row can, as long as every row holds a whole combination
-    if not sided.support.left_out and ((sided.counts[:, : len(_SIDES)] > 0).sum(axis=1) <= 1).all():
+    if not sided.support.missing_rows and ((sided.counts[:, : len(_SIDES)] > 0).sum(axis=1) <= 1).all():
         return Identity("the combinations", shared=dict.fromkeys(_PAIRS, 0), apart=True)
     if not set(names) - {*query.columns, query.target}:
         return Identity("all columns", "there are no columns but the factors and the target")

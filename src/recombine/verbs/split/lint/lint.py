@@ -16,7 +16,7 @@ from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
 from recombine.base.words import amount, listing
 from recombine.data.engine import sniffing_again, unreadable
-from recombine.data.set_columns import set_columns
+from recombine.data.set_columns import named_factors, set_columns
 from recombine.data.split_sides import SIDES, SplitColumn
 from recombine.verbs.split.checker import SEEN, digest
 from recombine.verbs.split.lint import claims, duplicate_rows, side_checks
@@ -45,14 +45,13 @@ _HELD = {
 }
 _PROVES = {
     "rows": ("rows",),
-    "combinations": ("combinations", "exchanged"),
-    "conjunctions": ("combinations", "conjunctions", "exchanged"),
+    "combinations": ("combinations",),
+    "conjunctions": ("combinations", "conjunctions"),
     "values": ("combinations", "values"),
 }
 _FAULT = {
     "combinations": "test combinations are in training",
     "conjunctions": "test combinations hold no new conjunction",
-    "exchanged": "test combinations are in training the other way round",
     "values": "test values are not in training",
     "rows": "rows are on two sides",
     "validation": "validation holds test rows",
@@ -82,7 +81,7 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
     The split is a column of `source`, or lies in several tables: `train`, `test` and perhaps `validation`. `against`
     lists more tables that were trained on. Where the column's words are not the usual ones, `split` says what they
     mean: `SplitColumn("split", test=["unseen"])`. `id` names what tells rows apart. `target` adds the shares of the
-    classes. An `Expectation` says more of the claim: of which order, how strictly, and which factors can be exchanged.
+    classes. An `Expectation` says more of the claim: of which order, and how strictly.
     `where`, `bins`, `sets`, `missing` and `table` are those of `recombine.read`: the same set in another order is the
     same set, and what training must show of a set is each of its elements.
 
@@ -93,10 +92,9 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
     """
     check_known(reading, [*_SETTINGS, *SplitReading.__annotations__], who="a lint")
     expectation = expect if isinstance(expect, Expectation) else Expectation(expect)
-    named = (factors,) if isinstance(factors, str) else tuple(factors)
     read_from = set_columns(reading.get("sets"))
     query = SplitQuery(
-        factors=(*named, *(name for name in read_from if name not in named)),
+        factors=named_factors(factors, read_from),
         sets=read_from,
         target=target,
         where=reading.get("where"),
@@ -141,7 +139,7 @@ def _settings(query: SplitQuery, expectation: Expectation) -> dict[str, Any]:
         "order": expectation.order,
         "class_tolerance": expectation.class_tolerance,
     }
-    rare = {"id": query.id, "cold": list(expectation.cold), "exchangeable": list(expectation.exchangeable)}
+    rare = {"id": query.id, "cold": list(expectation.cold)}
     return settings | {name: value for name, value in rare.items() if value}
 
 
@@ -167,9 +165,9 @@ def _checks(
     claim = expectation.claim
     return (
         claims.check_combinations(sided, claim),
-        claims.check_conjunctions(sided, claim, expectation.order, expectation.exchangeable),
-        side_checks.check_exchange(sided, claim, expectation.exchangeable),
-        claims.check_values(sided, claim, tuple(expectation.cold), expectation.exchangeable),
+        claims.check_conjunctions(sided, claim, expectation.order),
+        side_checks.check_exchange(sided, claim),
+        claims.check_values(sided, claim, tuple(expectation.cold)),
         duplicate_rows.check_rows(identity, claim),
         duplicate_rows.check_ids(identity, sided, id_),
         duplicate_rows.check_validation(sided, identity),

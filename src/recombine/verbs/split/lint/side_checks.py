@@ -11,7 +11,6 @@ Which factors can be exchanged is known to whoever made the table. Where nobody 
 factors that share most of their values; a suspicion changes no grade.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +21,7 @@ from recombine.base.words import amount, count, listing, percent
 from recombine.data.space import text
 from recombine.data.support import LabelTarget
 from recombine.numerics.distributions import student_quantile
-from recombine.numerics.groups import Codes, Ints, Numbers, totals
+from recombine.numerics.groups import Ints, Numbers, totals
 from recombine.numerics.hypothesis_tests import bonferroni
 from recombine.verbs.audit.combination_status import rungs
 from recombine.verbs.audit.determinacy import determinacy
@@ -69,14 +68,13 @@ def check_sizes(sided: Sided) -> LintCheck:
 
 def check_missing(sided: Sided) -> LintCheck:
     """Rows that miss a factor hold no combination, so nothing here speaks of them."""
-    lost = sided.support.left_out
-    if not lost:
-        return LintCheck("missing", "pass", "Every row holds a whole combination.")
-    factors = [f"{name} in {count(rows)}" for name, rows in lost.items() if name != "(any)"]
-    said = f"{amount(lost['(any)'], 'row')} could not be looked at, as they miss a factor: {listing(factors)}."
-    return LintCheck(
-        "missing", "warning", f"{said} With --missing value, missing is a value of its own.", lost["(any)"]
-    )
+    lost, rows = sided.support.left_out, sided.support.missing_rows
+    twice = f" {sided.support.named_twice}" if sided.support.named_twice else ""
+    if not rows:
+        return LintCheck("missing", "pass", f"Every row holds a whole combination.{twice}")
+    factors = [f"{name} in {count(lost[name])}" for name in sided.factors if name in lost]
+    said = f"{amount(rows, 'row')} could not be looked at, as they miss a factor: {listing(factors)}."
+    return LintCheck("missing", "warning", f"{said} With --missing value, missing is a value of its own.{twice}", rows)
 
 
 def check_seen(sided: Sided) -> LintCheck:
@@ -212,61 +210,33 @@ def _quantile(freedom: int, comparisons: int) -> float:
     return float(student_quantile(1 - bonferroni(_ERROR, comparisons) / 2, freedom))
 
 
-def check_exchange(sided: Sided, expect: Claim, names: Sequence[str]) -> LintCheck:
-    """Test combinations that are in training once the values of some factors may change places."""
+def check_exchange(sided: Sided, expect: Claim) -> LintCheck:
+    """Test combinations that would be in training if two factors that look alike could be exchanged."""
     if expect == "rows":
         return LintCheck("exchanged", "not asked", "Held to rows: combinations may be in training, either way round.")
-    if names:
-        return _check_named_exchange(sided, names)
-    suspected = [(pair, exchanged_combinations(sided, pair)) for pair in sided.whole.space.alike()]
+    suspected = [(pair, _exchanged_combinations(sided, pair)) for pair in sided.whole.space.alike()]
     pair, culprits = max(suspected, key=lambda one: len(one[1]), default=(("", ""), np.zeros(0, dtype=np.int64)))
     if not len(culprits):
-        return LintCheck("exchanged", "not asked", "No factors were said to be exchangeable.")
+        return LintCheck("exchanged", "not asked", "No two factors look as if they could be exchanged.")
+    total = amount(int(sided.on(TEST).sum()), "test combination")
     said = (
-        f"{pair[0]} and {pair[1]} share their values, and {_how_many(sided, culprits)} in training the other way "
-        f"round, such as {combination_text(sided.whole, int(culprits[0]))}. If the two can be exchanged, this split "
-        f"holds out less than it seems: Expectation(exchangeable=['{pair[0]}', '{pair[1]}']) "
+        f"{pair[0]} and {pair[1]} share their values, and {count(len(culprits))} of {total} {is_(len(culprits))} in "
+        f"training the other way round, such as {combination_text(sided.whole, int(culprits[0]))}. If the two can be "
+        f"exchanged, this split holds out less than it seems: sets={{'pair': ['{pair[0]}', '{pair[1]}']}} "
         f"(--exchangeable {pair[0]},{pair[1]})."
     )
-    return LintCheck("exchanged", "warning", said, len(culprits), _table(sided, culprits))
+    table = culprit_table(sided.whole, culprits, test_rows=sided.counts[:, TEST])
+    return LintCheck("exchanged", "warning", said, len(culprits), table)
 
 
-def _check_named_exchange(sided: Sided, names: Sequence[str]) -> LintCheck:
-    if not sided.on(TEST).any():
-        return LintCheck("exchanged", "not enough evidence", "There are no test rows to look at.")
-    culprits = exchanged_combinations(sided, names)
-    if not len(culprits):
-        total = amount(int(sided.on(TEST).sum()), "test combination")
-        return LintCheck("exchanged", "pass", f"Of {total}, none is in training with {listing(list(names))} exchanged.")
-    shown = [combination_text(sided.whole, place) for place in culprits[:3].tolist()]
-    said = (
-        f"{_how_many(sided, culprits)} in training with {listing(list(names))} exchanged: {few(shown, len(culprits))}."
-    )
-    return LintCheck("exchanged", "fail", said, len(culprits), _table(sided, culprits))
-
-
-def exchanged_combinations(sided: Sided, names: Sequence[str]) -> Ints:
-    """The test combinations that training lacks as they are, and holds in another order of some factors' values."""
-    keys = _order_free_numbers(sided, [sided.factors.index(name) for name in names])
-    known = np.isin(keys, keys[sided.on(TRAIN)])
+def _exchanged_combinations(sided: Sided, pair: tuple[str, str]) -> Ints:
+    """The test combinations that training lacks as they are, and holds with the values of two factors exchanged."""
+    one, other = map(sided.whole.space.position, pair)
+    factors, moved = sided.whole.space.factors, sided.whole.codes.copy()
+    for here, there in ((one, other), (other, one)):
+        own = {label: code for code, label in enumerate(factors[there].labels)}
+        code = np.array([own.get(label, -1) for label in factors[here].labels], dtype=np.int32)
+        moved[:, there] = code[sided.whole.codes[:, here]]
+    known = sided.training.groups(range(len(factors))).lookup(moved) >= 0
     culprits = np.flatnonzero(sided.on(TEST) & ~sided.on(TRAIN) & known)
     return worst_first(culprits, sided.counts[:, TEST])
-
-
-def _order_free_numbers(sided: Sided, places: Sequence[int]) -> Ints:
-    """A number for each combination, the same for those that differ in the order of some factors' values alone."""
-    space = sided.whole.space
-    codes: Codes = sided.whole.codes.copy()
-    shared = {label: code for code, label in enumerate(sorted({v for k in places for v in space.factors[k].labels}))}
-    told = [np.array([shared[label] for label in space.factors[k].labels])[codes[:, k]] for k in places]
-    codes[:, list(places)] = np.sort(np.stack(told, axis=1), axis=1)
-    return np.asarray(np.unique(codes, axis=0, return_inverse=True)[1]).ravel()
-
-
-def _how_many(sided: Sided, culprits: Ints) -> str:
-    total = amount(int(sided.on(TEST).sum()), "test combination")
-    return f"{count(len(culprits))} of {total} {is_(len(culprits))}"
-
-
-def _table(sided: Sided, culprits: Ints) -> pa.Table:
-    return culprit_table(sided.whole, culprits, test_rows=sided.counts[:, TEST])
