@@ -1,12 +1,27 @@
 """What comparisons come to: whole intervals decide, and nothing is decided without one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from recombine_studies.claims import OUTCOMES, SHARE, UNBOUNDED, Comparison, exact, outcome_of, over_seeds, told, within
+from recombine_studies import registration
+from recombine_studies.catalogue import STUDIES, study_of
+from recombine_studies.claims import (
+    OUTCOMES,
+    SHARE,
+    UNBOUNDED,
+    Comparison,
+    exact,
+    outcome_of,
+    over_seeds,
+    supposing,
+    told,
+    within,
+)
 from recombine_studies.study import study_texts
 from recombine_studies.study_result import grade_of, verdict_of
 from tests.studies.made import a_study
@@ -67,13 +82,82 @@ def test_two_seeds_and_unknown_numbers_decide_nothing():
     assert exact("x", None, ">", 0.5).state == "open"
 
 
-@given(st.lists(st.sampled_from(["passes", "fails", "open"]), max_size=6))
+PLAINLY = {
+    "passes": exact("x", 1.0, ">", 0.5),
+    "fails": exact("x", 0.0, ">", 0.5),
+    "open": exact("x", None, ">", 0.5),
+    "not applicable": supposing(exact("x", 1.0, ">", 0.5), "seen", [0.1], ">=", 0.9),
+}
+
+
+@given(st.lists(st.sampled_from(list(PLAINLY)), max_size=6))
 def test_an_outcome_by_counting(states):
-    held, failed = states.count("passes"), states.count("fails")
-    expected = (
-        "holds" if states and held == len(states) else "holds in part" if held else "does not hold" if failed else None
-    )
-    assert outcome_of(states) == (expected or "not enough evidence")
+    comparisons = [PLAINLY[state] for state in states]
+    assert [one.state for one in comparisons] == states
+    held, failed, left = states.count("passes"), states.count("fails"), states.count("not applicable")
+    counted = len(states) - left
+    if left and not counted:
+        expected = "not applicable"
+    elif counted and held == counted:
+        expected = "holds"
+    elif held and failed:
+        expected = "mixed"
+    elif held and held >= counted / 2:
+        expected = "holds in part"
+    else:
+        expected = "does not hold" if failed else "not enough evidence"
+    assert outcome_of(comparisons) == expected
+
+
+def test_one_pass_among_many_is_held_to_the_number_of_comparisons():
+    noise = [over_seeds("noise", [-1.0, 0.2, 0.9, 0.1], ">", 0.0, UNBOUNDED)] * 223
+    lucky = over_seeds("cell", [0.5, 0.9, 0.6, 1.0], ">", 0.0, UNBOUNDED)
+    assert lucky.state == "passes"
+    assert outcome_of([lucky, *noise]) == "not enough evidence", "one cell of 224"
+
+
+@given(st.lists(finite, min_size=3, max_size=9), st.integers(1, 300))
+def test_a_comparison_of_many_has_the_interval_at_their_share_of_the_error(values, many):
+    found = over_seeds("x", values, ">", 0.0, UNBOUNDED).as_one_of(many)
+    mean, spread = np.mean(values), np.std(values, ddof=1) / np.sqrt(len(values))
+    low, high = stats.t.interval(1 - 0.05 / many, len(values) - 1, mean, spread) if spread > 0 else (mean, mean)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-6, abs=1e-6)
+
+
+def test_noise_rarely_comes_to_anything_however_many_comparisons_there_are():
+    rng = np.random.default_rng(0)
+    said = [
+        outcome_of([over_seeds("x", row, ">", 0.0, UNBOUNDED) for row in rng.normal(size=(40, 3)).tolist()])
+        for _ in range(200)
+    ]
+    assert np.mean([word != "not enough evidence" for word in said]) <= 0.08, "5 % are promised"
+
+
+def test_networks_that_did_not_learn_are_no_evidence():
+    gap = exact("unseen error", 0.9, ">=", 0.7)
+    assert supposing(gap, "seen error", [0.02, 0.03], "<=", 0.1) is gap
+    assert supposing(gap, "seen error", [], "<=", 0.1) is gap, "where nothing is known it stands"
+    left = supposing(gap, "seen error", [0.6, 0.8], "<=", 0.1)
+    assert left.state == "not applicable"
+    assert left.words() == "unseen error: not applicable, seen error 0.7 where the claim supposes ≤ 0.1"
+
+
+def test_what_decides_is_as_it_was_registered():
+    """A threshold, a check or a budget that moves needs a dated line below `changes`, and `registration` run anew."""
+    before = registration.registered()
+    for name in STUDIES:
+        study = study_of(name)
+        assert before[name] == {"digest": registration.study_digest(study), "changes": len(study.changes)}, name
+
+
+def test_a_change_without_a_line_is_refused():
+    study = study_of("kernel")
+    before = registration.registered()
+    moved = replace(study, presets={**study.presets, "small": {**study.presets["small"], "lazy": 1}})
+    with pytest.raises(SystemExit, match="'kernel' changed: add a dated line"):
+        registration.register({"kernel": moved}, before)
+    told = replace(moved, changes=(*moved.changes, "2026-12-01: fewer steps. Why: …"))
+    assert registration.register({"kernel": told}, before)["kernel"]["changes"] == before["kernel"]["changes"] + 1
 
 
 def test_the_sentence_counts_every_claim():

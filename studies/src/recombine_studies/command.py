@@ -39,7 +39,10 @@ EXAMPLES |= {
 
 ALL = "all"
 _INTERRUPTED = 130
-_COLOURS = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "not enough evidence": "dim"}
+_COLOURS = {"holds": "green", "holds in part": "yellow", "mixed": "yellow", "does not hold": "red"} | {
+    "not enough evidence": "dim",
+    "not applicable": "dim",
+}
 
 study = typer.Typer(
     cls=CommandGroup,

@@ -88,7 +88,8 @@ class Study:
 
     `presets` has *smoke* (CI: seconds, decides nothing), *small* (this machine) and *paper* (published settings).
     `grids` gives a sweep's plan for each name, without a store. `trial` are the settings that make every step short
-    enough to be tried (two updates). `differs` lists for a preset what is not as published, and why. `remarks` are
+    enough to be tried (two updates). `differs` lists for a preset what is not as published, and why;
+    `changes` what moved since it was registered (`registration`), each with its date and reason. `remarks` are
     paragraphs with numbers of the evidence: what follows, what would refute it, what limits it.
     """
 
@@ -103,6 +104,7 @@ class Study:
     steps: tuple[Step, ...] = ()
     trial: Settings = field(default_factory=dict)
     differs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
     remarks: Callable[[Evidence], Sequence[str]] | None = None
 
 
@@ -114,6 +116,7 @@ class StudyTexts(TypedDict):
     question: str
     claims: tuple[Claim, ...]
     differs: Mapping[str, Sequence[str]]
+    changes: tuple[str, ...]
 
 
 def study_texts(path: Path, checks: Mapping[str, Check], presets: Mapping[str, Settings]) -> StudyTexts:
@@ -128,5 +131,10 @@ def study_texts(path: Path, checks: Mapping[str, Check], presets: Mapping[str, S
     claims = tuple(Claim(**one, check=checks[one["name"]]) for one in texts["claims"])
     differs = {preset: [one.format(**presets[preset]) for one in lines] for preset, lines in texts["differs"].items()}
     return StudyTexts(
-        title=texts["title"], paper=texts["paper"], question=texts["question"], claims=claims, differs=differs
+        title=texts["title"],
+        paper=texts["paper"],
+        question=texts["question"],
+        claims=claims,
+        differs=differs,
+        changes=tuple(texts.get("changes", ())),
     )

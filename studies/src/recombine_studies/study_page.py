@@ -15,14 +15,15 @@ from recombine.output.notebook_view import first_image
 from recombine.output.page import Page
 from recombine.output.page_frame import Data
 from recombine.output.page_lists import table_list
+from recombine_studies.claims import asked
 
 _LISTED = ("claims", "runs")
 """The tables that a page lists; what steps measured is in figures and in files."""
 _PACKAGE = "recombine_studies"
 MEANING: Mapping[Grade, str] = {
     "sound": "every claim holds here, in every comparison",
-    "plausible": "every claim holds here at least in part, or has not enough evidence",
-    "weak": "some claims hold here, and some do not",
+    "plausible": "every claim that could be tested holds here, at least in part",
+    "weak": "some claims hold here, and some do not or are mixed",
     "failing": "no claim holds here",
     "untested": "not enough evidence to say",
 }
@@ -72,13 +73,14 @@ def compared(one: Data) -> str:
     >>> compared({"name": "R²", "value": 0.9, "low": 0.88, "high": 0.92, "n": 3, "rule": ">=", "threshold": 0.8})
     'R² 0.9 (0.88 to 0.92, n = 3; asked ≥ 0.8)'
     """
-    rule = {">=": "≥", "<=": "≤"}.get(one["rule"], one["rule"])
-    asked = f"asked {rule} {measure(one['threshold'])}"
+    wanted = f"asked {asked(one['rule'], one['threshold'])}"
+    if one.get("lacks"):
+        return f"{one['name']}: not applicable, {one['lacks']}"
     if one["value"] is None:
-        return f"{one['name']} not known ({asked})"
+        return f"{one['name']} not known ({wanted})"
     seeds = f", n = {one['n']}" if one["n"] > 1 else ""
     sure = "" if one["low"] is None or one["low"] == one["high"] else f"{measure(one['low'])} to {measure(one['high'])}"
-    return f"{one['name']} {measure(one['value'])} ({f'{sure}{seeds}; ' if sure else ''}{asked})"
+    return f"{one['name']} {measure(one['value'])} ({f'{sure}{seeds}; ' if sure else ''}{wanted})"
 
 
 def _headline(data: Data) -> Headline:

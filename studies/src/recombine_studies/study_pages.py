@@ -1,5 +1,6 @@
 """The pages of a study, as files: HTML for a reader, Markdown and SVG for a site, every table as Parquet."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,8 @@ def markdown(record: Record) -> str:
         *_claims(data),
         *(["## What follows, and what limits it", *data["remarks"]] if data["remarks"] else []),
         *(part for place, figure in enumerate(data["figures"], start=1) for part in _figure(name, place, figure)),
-        *(
-            ["## What differs from the paper", "\n".join(f"- {one}" for one in data["differs"])]
-            if data["differs"]
-            else []
-        ),
+        *_listed("What differs from the paper", data["differs"]),
+        *_listed("Changed since it was registered", data["changes"]),
         "## Every number",
         "\n".join(
             f"- [{table.replace('_', ' ')}]({name}/{table}.parquet), {rows.num_rows:,} rows"
@@ -62,6 +60,10 @@ def markdown(record: Record) -> str:
         f"```console\n$ recombine study run {name} --preset {data['preset']}\n```",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _listed(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"## {title}", "\n".join(f"- {line}" for line in lines)] if lines else []
 
 
 def _claims(data: Data) -> list[str]:

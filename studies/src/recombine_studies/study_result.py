@@ -13,7 +13,7 @@ from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.base.words import amount, listing, plain_setting
 from recombine.output.figures import Figure
-from recombine_studies.claims import OUTCOMES, Finding
+from recombine_studies.claims import OUTCOMES, Finding, Outcome
 
 
 @final
@@ -44,6 +44,7 @@ class StudyResult(Result):
     missing: int
     tables: Mapping[str, pa.Table]
     provenance: Provenance
+    changes: tuple[str, ...] = ()
 
     @property
     def table(self) -> pa.Table:
@@ -107,21 +108,32 @@ def verdict_of(paper: str, findings: Sequence[Finding], *, runs: int, diverged: 
     return f"Of {amount(len(findings), 'claim')} of {paper}, {told} ({amount(runs, 'run')}{lost}{left})."
 
 
-_SINGULAR = {"holds": "holds", "holds in part": "holds in part", "does not hold": "does not hold"} | {
-    "not enough evidence": "has not enough evidence"
+_SINGULAR: Mapping[Outcome, str] = {
+    "holds": "holds",
+    "holds in part": "holds in part",
+    "mixed": "is mixed",
+    "does not hold": "does not hold",
+    "not enough evidence": "has not enough evidence",
+    "not applicable": "does not apply",
 }
-_PLURAL = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"} | {
-    "not enough evidence": "have not enough evidence"
+_PLURAL: Mapping[Outcome, str] = {
+    "holds": "hold",
+    "holds in part": "hold in part",
+    "mixed": "are mixed",
+    "does not hold": "do not hold",
+    "not enough evidence": "have not enough evidence",
+    "not applicable": "do not apply",
 }
 
 
 def grade_of(findings: Sequence[Finding], *, missing: int) -> Grade:
     """How far the paper's picture was found again."""
     states = {one.outcome for one in findings}
-    if missing or not states or states == {"not enough evidence"}:
+    tested = states - {"not enough evidence", "not applicable"}
+    if missing or not tested:
         return "untested"
     if states == {"holds"}:
         return "sound"
-    if "does not hold" not in states:
+    if tested <= {"holds", "holds in part"}:
         return "plausible"
-    return "weak" if states & {"holds", "holds in part"} else "failing"
+    return "failing" if tested == {"does not hold"} else "weak"

@@ -133,6 +133,7 @@ def _result(study: Study, preset: str, evidence: Evidence, *, missing: int, comm
         findings=findings,
         remarks=tuple(study.remarks(evidence)) if study.remarks and not missing else (),
         differs=tuple(study.differs.get(preset, ())),
+        changes=study.changes,
         figures=tuple(study.figures(evidence)) if not missing else (),
         runs=len(distinct),
         diverged=diverged,

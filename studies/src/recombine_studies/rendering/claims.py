@@ -22,6 +22,7 @@ from recombine_studies.claims import (
     Rule,
     exact,
     over_seeds,
+    supposing,
     within,
 )
 from recombine_studies.rendering.grids import ALONE, BOTH, PLAIN
@@ -68,7 +69,14 @@ def told(grid: str, code: object) -> str:
 def plain_fail(evidence: Evidence) -> list[Comparison]:
     """Unseen error of each plain decoder and code."""
     found = by_condition(scored(evidence), tuple(NAMES), "task.code")
-    return [over_seeds(name, rows.numbers(UNSEEN), ">=", FAILS, NOT_NEGATIVE) for name, rows in found.items()]
+    return [
+        learned(over_seeds(name, rows.numbers(UNSEEN), ">=", FAILS, NOT_NEGATIVE), rows) for name, rows in found.items()
+    ]
+
+
+def learned(comparison: Comparison, rows: Rows) -> Comparison:
+    """A comparison of networks that draw what they were shown: an untrained one fails on everything."""
+    return supposing(comparison, "seen error", rows.numbers(SEEN), "<=", LEARNED)
 
 
 def seen_learned(evidence: Evidence) -> list[Comparison]:
@@ -80,8 +88,8 @@ def seen_learned(evidence: Evidence) -> list[Comparison]:
 
 def unseen_error(grid: str, rule: Rule, threshold: float, evidence: Evidence) -> list[Comparison]:
     """Unseen error of one network, as a share of a blank image's."""
-    errors = scored(evidence).where(grid=grid).numbers(UNSEEN)
-    return [over_seeds("unseen / blank", errors, rule, threshold, NOT_NEGATIVE)]
+    rows = scored(evidence).where(grid=grid)
+    return [learned(over_seeds("unseen / blank", rows.numbers(UNSEEN), rule, threshold, NOT_NEGATIVE), rows)]
 
 
 # -- geometry --------------------------------------------------------------------------------------------------------

@@ -6,13 +6,23 @@ with their own controls, and pretrained networks with the runs from scratch that
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from statistics import fmean, median
 
 import numpy as np
 
 from recombine.numerics.rank_correlation import Rank, spearman
 from recombine_lab.probes.subnetwork_probe.accuracy_summary import contrast
-from recombine_studies.claims import DIFFERENCE, GAP_DIFFERENCE, NOT_NEGATIVE, SHARE, Comparison, over_seeds, within
+from recombine_studies.claims import (
+    DIFFERENCE,
+    GAP_DIFFERENCE,
+    NOT_NEGATIVE,
+    SHARE,
+    Comparison,
+    over_seeds,
+    supposing,
+    within,
+)
 from recombine_studies.rows import Row, Rows
 from recombine_studies.study import Evidence
 from recombine_studies.subnetworks.grids import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT
@@ -108,17 +118,12 @@ def masks_suffice(evidence: Evidence) -> Sequence[Comparison]:
 def ablation_separates(evidence: Evidence) -> Sequence[Comparison]:
     """Is the contrast of what is left lower in trained networks than in their untrained controls?"""
     values = apart(evidence, "left")
-    return [
-        over_seeds(
-            f"ablation contrast, {_CALLED[kind]} {origin} less untrained",
-            of(values, kind, origin),
-            "<",
-            0.0,
-            GAP_DIFFERENCE,
-        )
-        for kind in KINDS
-        for origin in ORIGINS
-    ]
+    found = []
+    for kind, origin in product(KINDS, ORIGINS):
+        name = f"ablation contrast, {_CALLED[kind]} {origin} less untrained"
+        one = over_seeds(name, of(values, kind, origin), "<", 0.0, GAP_DIFFERENCE)
+        found.append(supposing(one, "accuracy of whole networks", base_scores(evidence, kind, origin), ">", GOOD))
+    return found
 
 
 def subnetwork_does_not(evidence: Evidence) -> Sequence[Comparison]:
