@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import recombine
 from recombine.base.errors import ColumnError, RecombineError, SettingError, SourceError
 from recombine.cli.app import app
-from recombine.data import stored_arrays
+from recombine.data import stored_arrays, vector_answers
 from recombine.data.anndata import READER
 from recombine.data.perturbation_columns import recognise
 from recombine.data.read import read
@@ -187,9 +187,19 @@ def test_files_of_older_versions_are_read(tmp_path: Path) -> None:
         check_means(read(str(path), factors=FACTORS, target="X"), by_hand())
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_rows_of_several_blocks_are_handed_back(files: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_arrays, "ENTRIES", 17)
+    matrix = stored(of(files, name), "X")
+    assert isinstance(matrix, stored_arrays.StoredArray)
+    rows = np.array([40, 3, 3, 59, 21])
+    np.testing.assert_array_equal(matrix[rows], expression()[rows])
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_sparse_rows_are_added_up_as_plain_ones(seed: int) -> None:
+def test_sparse_rows_are_added_up_as_plain_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
+    monkeypatch.setattr(vector_answers, "_CACHED_SPARSE", int(rng.integers(1, 200)))
     rows, width, combinations = int(rng.integers(2, 80)), int(rng.integers(1, 9)), int(rng.integers(1, 7))
     values = rng.poisson(0.5, (rows, width)).astype(np.float32) * rng.choice([1.0, 3.5])
     codes = rng.integers(-1, combinations, rows)

@@ -15,6 +15,7 @@ How a column of `obs` was written by which version, all of which are read:
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from recombine.data.engine_errors import first_line
 from recombine.data.perturbation_columns import recognise
 from recombine.data.readers import Convention, Reader
 from recombine.data.stored_arrays import StoredArray
+from recombine.numerics.groups import stretches
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
@@ -237,8 +239,9 @@ def _blocks(path: Path, place: str, start: int, stop: int, entries: int) -> Iter
         if kind == "dense":
             chunk = (getattr(node, "chunks", None) or (1,))[0]  # a chunk that is cut is decompressed twice
             rows = max(entries // max(node.shape[1], 1) // chunk, 1) * chunk
+            read = _in_turns(node, min(rows, stop - start))
             for first in range(start, stop, rows):
-                yield slice(first, min(first + rows, stop)), node[first : min(first + rows, stop)]
+                yield slice(first, min(first + rows, stop)), read(first, min(first + rows, stop))
         elif kind in ("csr", "csc"):
             yield from _sparse_blocks(node, kind, (start, stop), entries)
         else:
@@ -253,17 +256,38 @@ def _sparse_blocks(node: Any, kind: str, ends: tuple[int, int], entries: int) ->
     bounds = np.asarray(node["indptr"][...], dtype=np.int64)
     if len(bounds) != shape[kind == "csc"] + 1 or (np.diff(bounds) < 0).any() or bounds[-1] > node["data"].shape[0]:
         raise ValueError(f"its matrix {kind} has ends of rows that do not fit it")
-    first, stop = ends
-    while first < stop:
-        after = min(max(int(np.searchsorted(bounds, bounds[first] + entries, side="right")) - 1, first + 1), stop)
-        low, high = bounds[first], bounds[after]
-        data, indices = node["data"][low:high], node["indices"][low:high]
+    start, stop = ends
+    inside = bounds[start : stop + 1]
+    most = min(max(entries, int(np.diff(inside).max(initial=0))), int(inside[-1] - inside[0]))
+    read_data, read_indices = (_in_turns(node[name], most) for name in ("data", "indices"))
+    for first, after in stretches(inside, entries):
+        low, high = inside[first], inside[after]
+        data, indices = read_data(low, high), read_indices(low, high)
         # what is wrong here would be written outside of an array
         if len(indices) and not 0 <= indices.min() <= indices.max() < across:
             raise ValueError(f"its matrix {kind} has entries outside of its {shape[0]:,} by {shape[1]:,}")
         size = (after - first, across) if kind == "csr" else (across, after - first)
-        yield slice(first, after), make((data, indices, (bounds[first : after + 1] - low).astype(np.int32)), shape=size)
-        first = after
+        own = (inside[first : after + 1] - low).astype(np.int32)
+        yield slice(start + first, start + after), make((data, indices, own), shape=size)
+
+
+def _in_turns(node: Any, most: int) -> Callable[[int, int], Any]:
+    """How lines of an array are read, `most` at a time: in turns into one of two places.
+
+    Memory that is new costs as much as what is read into it, and of blocks two are looked at: one is added up while
+    the next one is read.
+    """
+    if not hasattr(node, "read_direct"):  # zarr
+        return lambda low, high: node[low:high]
+    places = cycle([np.empty((most, *node.shape[1:]), dtype=node.dtype) for _ in range(2)])
+
+    def read(low: int, high: int) -> Any:
+        found = next(places)[: high - low]
+        if high > low:
+            node.read_direct(found, np.s_[low:high])
+        return found
+
+    return read
 
 
 READER = Reader(

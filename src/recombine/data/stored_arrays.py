@@ -30,7 +30,8 @@ class StoredArray:
     names: Callable[[], tuple[str, ...]]
     """What the outputs are called."""
     blocks: Callable[[int, int, int], Iterator[tuple[slice, Any]]]
-    """From the first row (or column) to the last, of at most so many numbers: plain arrays or sparse ones."""
+    """From the first row (or column) to the last, of at most so many numbers: plain arrays or sparse ones. A block may
+    be written over when the one after the next is read."""
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -46,8 +47,9 @@ class StoredArray:
         if not len(rows):
             return np.zeros((0, self.shape[1]))
         low, high = int(rows.min()), int(rows.max()) + 1
-        parts = [part if isinstance(part, np.ndarray) else part.toarray() for _, part in self._between(low, high)]
-        return np.asarray(np.concatenate(parts), dtype=np.float64)[rows - low]
+        blocks = self._between(low, high)
+        parts = [np.array(part if isinstance(part, np.ndarray) else part.toarray(), np.float64) for _, part in blocks]
+        return np.concatenate(parts)[rows - low]
 
     def _between(self, low: int, high: int) -> Iterator[tuple[slice, Any]]:
         return self.blocks(low, high, ENTRIES)

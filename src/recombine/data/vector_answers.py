@@ -22,7 +22,7 @@ import pyarrow as pa
 from recombine.base.decoding import revive
 from recombine.base.errors import ColumnError
 from recombine.base.records import Record
-from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.groups import Ints, Numbers, stretches
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -31,6 +31,7 @@ Matrix = npt.NDArray[np.float32]
 
 _LINES = 256  # combinations that are worked on at a time
 _CACHED = 128 * 1024  # numbers of rows that are worked on at a time: a megabyte in float64
+_CACHED_SPARSE = 512 * 1024  # entries of a sparse matrix, and sums, that are worked on at a time
 _NARROW = 64  # outputs below which rows are added up number by number
 
 
@@ -219,22 +220,29 @@ class RunningMeans:
                     self.sums[line] += row
 
     def _add_sparse(self, half: Ints, rows: "sparse.csr_array") -> None:
-        lines, number = np.unique(half, return_counts=True)
-        rows = rows[np.argsort(half, kind="stable")]
-        data, starts = rows.data.astype(np.float64), rows.indptr[np.concatenate([[0], np.cumsum(number)])]
-        # rows of one line become one row, in which an output may stand several times: they are added up as it is filled
-        merged = type(rows)((data, rows.indices, starts), shape=(len(lines), rows.shape[1]))
-        self.sums[lines] += merged.toarray()
-        np.square(data, out=data)  # which is that of `merged`, too
-        self.output_squares += merged.T @ np.ones(len(lines))
-        self.squares += np.bincount(lines // 2, merged @ np.ones(rows.shape[1]), minlength=len(self.squares))
+        order = np.argsort(half, kind="stable")
+        lines, first = np.unique(half[order], return_index=True)
+        starts = np.append(first, len(order))
+        before = np.concatenate([[0], np.cumsum(np.diff(rows.indptr)[order], dtype=np.int64)])[starts]
+        for low, high in stretches(before + np.arange(len(starts)) * rows.shape[1], _CACHED_SPARSE):
+            part = rows[order[starts[low] : starts[high]]]
+            data, ends = part.data.astype(np.float64), before[low : high + 1] - before[low]
+            # rows of one line become one row, in which an output may stand several times: they are added up as it is
+            # filled
+            merged = type(rows)((data, part.indices, ends), shape=(high - low, rows.shape[1]))
+            self.sums[lines[low:high]] += merged.toarray()
+            np.square(data, out=data)  # which is that of `merged`, too
+            self.output_squares += merged.T @ np.ones(high - low)
+            self.squares += np.bincount(
+                lines[low:high] // 2, merged @ np.ones(rows.shape[1]), minlength=len(self.squares)
+            )
 
     def add_by_column(self, combination: Ints, blocks: "Iterable[tuple[slice, sparse.csc_array]]") -> None:
         """All rows at once, some columns after the others, as a matrix that is stored by column has them."""
-        there, width = combination >= 0, self.sums.shape[1]
-        half = np.zeros(len(combination), dtype=np.int64)
+        there, lines = combination >= 0, len(self.sums)
+        half = np.full(len(combination), lines)  # of rows that belong nowhere: a line more, which is dropped
         half[there] = self._halves(combination[there])
-        self.shift = np.zeros(width)
+        self.shift = np.zeros(self.sums.shape[1])
         for columns, part in blocks:
             if not np.isfinite(part.data).all():
                 raise ColumnError(
@@ -242,12 +250,19 @@ class RunningMeans:
                     why="rows that miss an output are left out, and here they are only known at the end",
                     instead="store it by row (tocsr), or fill the gaps",
                 )
-            data = np.where(there[part.indices], part.data, 0).astype(np.float64)
-            lines, outputs = half[part.indices], np.repeat(np.arange(width)[columns], np.diff(part.indptr))
-            np.add.at(self.sums.reshape(-1), lines * width + outputs, data)
-            np.square(data, out=data)
-            self.squares += np.bincount(lines // 2, data, minlength=len(self.squares))
-            self.output_squares += np.bincount(outputs, data, minlength=width)
+            for low, high in stretches(part.indptr + np.arange(len(part.indptr)) * lines, _CACHED_SPARSE):
+                inside = slice(part.indptr[low], part.indptr[high])
+                data, width = part.data[inside].astype(np.float64), high - low
+                key = half[part.indices[inside]]
+                key += np.repeat(np.arange(width) * (lines + 1), np.diff(part.indptr[low : high + 1]))
+                added, squares = (
+                    np.bincount(key, one, minlength=width * (lines + 1)).reshape(width, -1)[:, :lines]
+                    for one in (data, np.square(data))
+                )
+                here = slice(columns.start + low, columns.start + high)
+                self.sums[:, here] += added.T
+                self.output_squares[here] += squares.sum(axis=1)
+                self.squares += squares.sum(axis=0).reshape(-1, 2).sum(axis=1)
         self.count += np.bincount(half[there], minlength=self.count.size).reshape(-1, 2).T
 
     def finished(self, name: str, outputs: tuple[str, ...]) -> VectorAnswers:
@@ -273,6 +288,11 @@ class RunningMeans:
 
 def _is_whole(rows: "Numbers | sparse.csr_array") -> npt.NDArray[np.bool_]:
     """(b,) Whether all outputs of a row are numbers."""
+    numbers = rows.ravel() if isinstance(rows, np.ndarray) else rows.data
+    with np.errstate(all="ignore"):
+        whole = np.isfinite(np.dot(numbers, numbers))  # seldom false, and sooner known than of each of them
+    if whole:
+        return np.ones(rows.shape[0], dtype=bool)
     if isinstance(rows, np.ndarray):
         return np.asarray(np.isfinite(rows).all(axis=1))
     found = np.ones(rows.shape[0], dtype=bool)

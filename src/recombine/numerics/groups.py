@@ -5,7 +5,7 @@ key is built one factor at a time — (group of the first k factors, value of th
 combinations × values, however many factors there are, and int64 cannot overflow unnoticed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -226,3 +226,16 @@ def columns_of(codes: Codes) -> list[Codes]:
     """Each factor's values in one piece, in the smallest numbers that hold them: comparing reads half as much."""
     small = np.int16 if not codes.size or codes.max() <= np.iinfo(np.int16).max else np.int32
     return [np.ascontiguousarray(column.astype(small)) for column in codes.T]
+
+
+def stretches(ends: Ints, most: int) -> Iterator[tuple[int, int]]:
+    """From which line up to which other there are at most so many entries, one line at least; all lines in turn.
+
+    >>> list(stretches(np.array([0, 2, 3, 9, 10]), 4))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    low = 0
+    while low < len(ends) - 1:
+        high = max(int(np.searchsorted(ends, ends[low] + most, side="right")) - 1, low + 1)
+        yield low, high
+        low = high
