@@ -144,7 +144,7 @@ def test_nonsense_in_an_address_is_passed_over(tmp_path: Path):
     found = probed(page, script(steps), tmp_path, NONSENSE[0])
     assert len(found["each"]) == len(NONSENSE) - 1
     for one in (found["before"], *found["each"]):
-        assert (one["pinned"], one["chosen"], one["range"], one["found"]) == ("", ["island"], "", "")
+        assert (one["pinned"], one["chosen"], one["range"], one["found"]) == ("", ["rows", "island"], "", "")
         assert set(one["sorted"]) <= {"none", None}
         assert not one.get("images")
 

@@ -83,7 +83,7 @@ def test_pairs_that_cannot_be_held_out_are_said() -> None:
 
 @pytest.mark.slow
 def test_intervals_hold_where_pairs_are_missing() -> None:
-    held, wide = 0, 0
+    told, held, wide = 0, 0, 0
     worlds = [(seed, interaction) for seed in range(20) for interaction in (0.0, 0.7, 2.0)]
     for seed, interaction in worlds:
         seen, unseen = pair_world(100 + seed, interaction)
@@ -92,12 +92,14 @@ def test_intervals_hold_where_pairs_are_missing() -> None:
         error = np.array([said[row] for row in zip(*(unseen[name] for name in NAMES), strict=True)]) - truth
         score = 1 - np.square(error).sum() / np.square(truth - np.mean(seen["y"])).sum()
         assert found.expected is not None
-        assert found.expected.low is not None
-        assert found.expected.high is not None
+        if found.expected.low is None or found.expected.high is None:  # any score would fit: it says nothing
+            continue
+        told += 1
         held += bool(found.expected.low <= score <= found.expected.high)
         wide += found.expected.low < 0
-    assert held >= 0.88 * len(worlds)
-    assert wide < len(worlds)
+    assert told >= 0.9 * len(worlds)
+    assert held >= 0.88 * told
+    assert wide < told
 
 
 def test_whoever_asks_about_nothing_gets_an_answer() -> None:
