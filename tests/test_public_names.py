@@ -41,10 +41,13 @@ PUBLIC = [
     "Space",
     "Split",
     "SplitColumn",
+    "StoredAudit",
+    "StoredCounts",
     "Support",
     "VectorEvaluation",
     "__version__",
     "audit",
+    "audit_stored",
     "backtest",
     "check_split",
     "compound_divergence",
@@ -59,6 +62,7 @@ PUBLIC = [
     "read",
     "rehearse",
     "split",
+    "store_counts",
     "train_test_split",
 ]
 

@@ -8,10 +8,14 @@ from .data.read import read as read
 from .data.space import Factor as Factor
 from .data.space import Space as Space
 from .data.split_sides import SplitColumn as SplitColumn
+from .data.stored_counts import StoredCounts as StoredCounts
+from .data.stored_counts import store_counts as store_counts
 from .data.support import Support as Support
 from .numerics.resampling import IntervalSettings as IntervalSettings
 from .verbs.audit.audit import Audit as Audit
 from .verbs.audit.audit import audit as audit
+from .verbs.audit.stored_audit import StoredAudit as StoredAudit
+from .verbs.audit.stored_audit import audit_stored as audit_stored
 from .verbs.diff.diff import Diff as Diff
 from .verbs.diff.diff import diff as diff
 from .verbs.evaluate.evaluation import Evaluation as Evaluation

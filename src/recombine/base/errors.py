@@ -4,6 +4,7 @@
     ├── SourceError        the table cannot be reached or read
     ├── ColumnError        a column is missing, or cannot serve as what it was given as
     ├── TableError         the table was read, but holds nothing that can be worked with
+    │   └── BeyondMemory   it holds more combinations than are worked with in memory
     ├── SpaceError         the declared space contradicts itself or the data
     ├── SettingError       an option has a value that means nothing
     ├── RecordError        a saved result cannot be loaded
@@ -46,6 +47,10 @@ class ColumnError(RecombineError):
 
 class TableError(RecombineError):
     """The table was read, but holds nothing that can be worked with."""
+
+
+class BeyondMemory(TableError):  # noqa: N818 - what is wrong is in the name
+    """The table holds more combinations, or values, than are worked with in memory."""
 
 
 class SpaceError(RecombineError):

@@ -68,6 +68,7 @@ MEANINGS: Mapping[str, Mapping[Grade, str]] = {
     "prediction": MEANING,
     "rehearsal": MEANING,
     "split": OF_SPLITS,
+    "stored_audit": OF_AUDITS,
     "vector_evaluation": MEANING,
 }
 """What each verb awards its grades for. The one reason for a result's own grade is told by `output.grade_reasons`."""

@@ -35,6 +35,7 @@ KINDS = frozenset(
         "rehearsal",
         "run",
         "split",
+        "stored_audit",
         "study",
         "vector_evaluation",
     }

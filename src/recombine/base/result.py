@@ -132,6 +132,7 @@ _CLASSES = {
     "prediction": "recombine.verbs.predict.prediction:Prediction",
     "rehearsal": "recombine.verbs.rehearse.rehearsal:Rehearsal",
     "split": "recombine.verbs.split.split_result:Split",
+    "stored_audit": "recombine.verbs.audit.stored_audit:StoredAudit",
     "vector_evaluation": "recombine.verbs.evaluate.vector_evaluation:VectorEvaluation",
 }
 """Which class reads which kind; each is imported only when a folder of its kind is opened."""

@@ -9,10 +9,11 @@ import typer
 from rich.markup import escape
 
 import recombine
+from recombine.base.errors import BeyondMemory
 from recombine.base.files import place_of, write_text
 from recombine.base.overwrite_checks import check_page
 from recombine.base.words import count, measure, percent, target_words
-from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
+from recombine.cli import ci_summary, gates, on_disk, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, named_shortly, note, short, show_result
 from recombine.cli.vector_words import vector_range_words, vector_score_words
@@ -56,7 +57,13 @@ def audit(
     if impossible_out is not None:
         check_page(place_of(impossible_out), force=output.force, inputs=read)
     with Watch("counting combinations") as watch:
-        support = recombine.read(source, factors=named, target=target, **reading.settings(), progress=watch.tell)
+        try:
+            support = recombine.read(source, factors=named, target=target, **reading.settings(), progress=watch.tell)
+        except BeyondMemory as error:
+            given = {"--target": target, "--impossible-out": impossible_out, "--control": control}
+            with on_disk.counts(source, named, reading, watch, error, given=given) as counts:
+                audited = recombine.audit_stored(counts, progress=watch.step)
+            on_disk.tell_audit(audited, asked, output, watch)
         watch.now("working out what is determined")
         found = recombine.audit(support, control=options.control(control), seed=seed)
         checked = gates.check(found.share, asked, thin=lambda name: _on_paper(found, name))

@@ -29,6 +29,7 @@ Progress = Callable[[float | None], None]
 
 _TICK_SECONDS = 0.1  # how often progress is told, and how soon an interruption is noticed
 _BATCH = 100_000  # rows that are in memory at a time
+_ENGINE_MEMORY = 2 * 10**9  # bytes: what does not fit goes to disk
 _NOT_CONVERTED = re.compile("Could not (convert|parse) string|invalid (date|time|timestamp) field")
 
 
@@ -55,6 +56,41 @@ def run(backend: Any, expression: Any, progress: Progress | None) -> pa.Table:
                 _interrupt(backend)
                 wait([answer], timeout=_TICK_SECONDS)
             raise
+
+
+def run_statement(connection: Any, statement: str, progress: Progress | None) -> int:
+    """Carry out a statement of DuckDB that answers with a number of rows: watched and stopped like a question."""
+    return int(run(_Statement(connection), statement, progress).column(0)[0].as_py())
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A connection as `run` knows engines, for a statement that is written by hand."""
+
+    con: Any
+
+    def to_pyarrow(self, statement: str) -> pa.Table:
+        """Carry out a statement; what it answers is a table too."""
+        return pa.table({"answer": [row[0] for row in self.con.execute(statement).fetchall()]})
+
+
+def limit_memory(connection: Any) -> None:
+    """Hold a DuckDB to a share of what this process may have, so that it spills instead of failing: 2 GB, or a third of
+    a limit that the system sets to the process (`ulimit -v`).
+    """
+    allowed = process_limit()
+    most = _ENGINE_MEMORY if allowed is None else min(_ENGINE_MEMORY, allowed // 3)
+    connection.execute(f"SET memory_limit = '{most // 2**20}MiB'")
+
+
+def process_limit() -> int | None:
+    """How many bytes of addresses the system allows this process; None where it sets no limit."""
+    try:
+        import resource  # noqa: PLC0415 - there is none on Windows
+    except ModuleNotFoundError:
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else int(limit)
 
 
 def _watched(answer: "Future[pa.Table]", backend: Any, progress: Progress) -> pa.Table:
@@ -132,6 +168,8 @@ def own_duckdb(file: Path | None = None) -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="recombine-") as spill:
         try:
             backend = ibis.duckdb.connect(file or ":memory:", read_only=file is not None, temp_directory=spill)
+            if process_limit() is not None:  # else DuckDB takes most of the machine's memory, and spills after that
+                limit_memory(backend.con)
         except duckdb.Error as error:
             raise unreadable(str(file), error) from error
         try:

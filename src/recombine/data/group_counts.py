@@ -12,15 +12,19 @@ from typing import Any
 import ibis
 import pyarrow as pa
 
-from recombine.base.errors import ColumnError, TableError
+from recombine.base.errors import BeyondMemory, ColumnError
 from recombine.data import columns
 from recombine.data.columns import FactorKey
-from recombine.data.engine import OpenTable, Progress, explained, run, sniffing_again, unreadable
+from recombine.data.engine import OpenTable, Progress, explained, process_limit, run, sniffing_again, unreadable
+from recombine.data.locations import suffix_of
 from recombine.data.set_columns import set_key
 from recombine.data.sources import opened
 from recombine.data.table_query import TableQuery, filtered
 
-MOST_COMBINATIONS = 5 * 10**7  # some gigabytes of lines; a table with more has an identifier among its factors
+MOST_COMBINATIONS = 5 * 10**7
+"""That are worked with in memory, some hundreds of bytes for each; fewer where the system limits this process."""
+_BYTES_EACH = 400
+_TOLERANCE = 1.1  # of the estimate that spares counting what cannot fit
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,11 @@ def count_groups(
     asked = asking(table, backend)
     by = asked_of(keys) | dict(asked.by)
     sums = {"rows": table.count(), **asked.sums}
-    lines = run(backend, table.group_by(**by).aggregate(**sums).limit(MOST_COMBINATIONS + 1), progress)
-    _check_size(lines, open_table.name, further=bool(asked.by))
+    most = _most_combinations()
+    _refuse_surely_more(open_table, asked_of(keys), most)
+    lines = run(backend, table.group_by(**by).aggregate(**sums).limit(most + 1), progress)
+    if len(lines) > most:
+        raise _beyond_memory(open_table.name, most, further=bool(asked.by))
     return EngineCounts(folded(lines, keys), keys, open_table.name, asked.context)
 
 
@@ -145,13 +152,34 @@ def factor_keys(
     )
 
 
-def _check_size(lines: pa.Table, name: str, *, further: bool) -> None:
-    if len(lines) > MOST_COMBINATIONS:
-        raise TableError(
-            f"'{name}' has more than {MOST_COMBINATIONS:,} distinct combinations{' and answers' if further else ''}",
-            why="a factor is probably an identifier, or a number without bins",
-            instead="leave that factor out, or bin it",
-        )
+def _most_combinations() -> int:
+    allowed = process_limit()
+    return MOST_COMBINATIONS if allowed is None else min(MOST_COMBINATIONS, allowed // _BYTES_EACH)
+
+
+def _refuse_surely_more(open_table: OpenTable, asked: Mapping[str, Any], most: int) -> None:
+    """Refuse before the GROUP BY what is certain not to fit, by an estimate that takes one pass and no memory.
+
+    Only Parquet says at once how many rows it has; a table with few rows has few combinations, and is not asked.
+    """
+    table, backend = open_table.table, open_table.backend
+    if backend.name != "duckdb" or suffix_of(open_table.name) not in (".parquet", ".pq"):
+        return
+    if backend.to_pyarrow(table.count()).as_py() <= _TOLERANCE * most:
+        return
+    codes = backend.compile(table.select(**asked))
+    estimate = f"SELECT approx_count_distinct(hash({', '.join(asked)})) FROM ({codes})"  # noqa: S608 - Ibis wrote it
+    if backend.con.execute(estimate).fetchone()[0] > _TOLERANCE * most:
+        raise _beyond_memory(open_table.name, most, further=False)
+
+
+def _beyond_memory(name: str, most: int, *, further: bool) -> BeyondMemory:
+    return BeyondMemory(
+        f"'{name}' has more than {most:,} distinct combinations{' and answers' if further else ''}",
+        why=f"each is kept in memory here, in some {_BYTES_EACH} bytes",
+        instead="leave out a factor that is an identifier, bin a number, or keep a part of the values by `where`, such "
+        "as hash(user) % 100 = 0; recombine.store_counts counts any number on disk",
+    )
 
 
 def _joined(table: Any, other: JoinedTable) -> Any:

@@ -1,15 +1,15 @@
 """The engine's lines as a support in canonical order: the same for every engine, whatever order it answered in."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.base.errors import ColumnError, SpaceError, TableError, nearest
+from recombine.base.errors import BeyondMemory, ColumnError, SpaceError, TableError, nearest
 from recombine.base.records import Provenance
 from recombine.data import columns
 from recombine.data.centred_sums import out_of_range
@@ -85,15 +85,19 @@ def without_missing(
             left_out[key.name] = int(rows[absent].sum())
             whole &= ~absent
     if not whole.any():
-        worst = max(left_out, key=lambda name: left_out[name])
-        raise TableError(
-            f"no row holds a whole combination: "
-            f"{worst!r} is missing in {left_out[worst]:,} of {int(rows.sum()):,} rows",
-            why="a row that misses a factor is left out",
-            instead="leave that factor out, or treat missing as a value: missing='value' (--missing value)",
-        )
+        refuse_none_whole(left_out, int(rows.sum()))
     left_out["(any)"] = int(rows[~whole].sum())
     return (counted, {}) if whole.all() else (counted.filter(pa.array(whole)), left_out)
+
+
+def refuse_none_whole(left_out: Mapping[str, int], rows: int) -> NoReturn:
+    """No row names a value of every factor."""
+    worst = max(left_out, key=lambda name: left_out[name])
+    raise TableError(
+        f"no row holds a whole combination: {worst!r} is missing in {left_out[worst]:,} of {rows:,} rows",
+        why="a row that misses a factor is left out",
+        instead="leave that factor out, or treat missing as a value: missing='value' (--missing value)",
+    )
 
 
 def _without_nothing(counted: pa.Table, question: TableQuery) -> tuple[pa.Table, int]:
@@ -140,7 +144,7 @@ def _named_twice(counted: pa.Table, keys: Sequence[FactorKey]) -> dict[str, int]
 def _factor(column: pa.ChunkedArray, key: FactorKey, domain: Sequence[Value] | None) -> tuple[Factor, Codes]:
     """One factor's values in their order, and where each line stands among them."""
     dictionary = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
-    _check_values(dictionary.dictionary, key)
+    _check_values(dictionary.dictionary, key, lines=len(column))
     found = key.values(dictionary.dictionary.to_pylist())
     if None in found and MISSING in found:
         raise ColumnError(
@@ -157,7 +161,13 @@ def _factor(column: pa.ChunkedArray, key: FactorKey, domain: Sequence[Value] | N
     return factor, recode[dictionary.indices.to_numpy()]
 
 
-def _check_values(values: pa.Array, key: FactorKey) -> None:
+def _check_values(values: pa.Array, key: FactorKey, *, lines: int) -> None:
+    if MOST_VALUES < len(values) <= lines // 2:
+        raise BeyondMemory(
+            f"the factor {key.name!r} has {len(values):,} distinct values",
+            why=f"more than {MOST_VALUES:,} are not kept in memory by name",
+            instead="choose a column with fewer values; recombine.store_counts counts any number on disk",
+        )
     if len(values) > MOST_VALUES:
         raise ColumnError(
             f"the factor {key.name!r} has {len(values):,} distinct values",

@@ -4,7 +4,10 @@ SciPy's `csgraph` does the work, on pairs. A combination of three and more value
 it is enough to link the first with each of the others.
 """
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from recombine.numerics.groups import Ints, number
 
@@ -45,6 +48,44 @@ def _labels_by_csgraph(rows: Ints, nodes: int) -> Ints:
     first = np.repeat(narrow[:, 0], rows.shape[1] - 1)
     links = coo_array((np.ones(len(first), dtype=np.int8), (first, narrow[:, 1:].ravel())), shape=(nodes, nodes))
     return np.asarray(connected_components(links.tocsr(), directed=False)[1], dtype=np.int64)
+
+
+class UnionFind:
+    """Connected parts of a graph that arrives in pieces: one number for each node, and none for a link.
+
+    >>> parts = UnionFind(6)
+    >>> parts.link(np.array([[0, 3], [1, 4]]))
+    >>> parts.link(np.array([[1, 5]]))
+    >>> parts.labels().tolist()
+    [0, 1, 2, 0, 1, 1]
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self._parents: npt.NDArray[Any] = np.arange(nodes, dtype=np.int32 if nodes < 2**31 else np.int64)
+
+    def link(self, rows: Ints) -> None:
+        """Join the nodes of each row. A piece is solved for itself, over the parts that its nodes are in so far."""
+        roots = self._roots(rows)
+        apart = roots[(roots != roots[:, :1]).any(axis=1)]
+        if len(apart):
+            parts, local = number(apart.ravel(), len(self._parents))
+            found = components(local.reshape(apart.shape), len(parts))
+            first = np.full(int(found.max()) + 1, len(self._parents), dtype=np.int64)
+            np.minimum.at(first, found, parts)
+            self._parents[parts] = first[found]
+        self._parents[rows] = self._parents[roots]  # paths stay short: a step a piece that a node is not in
+
+    def labels(self) -> Ints:
+        """A label for each node, numbered as `components` numbers them."""
+        return number(self._roots(np.arange(len(self._parents))), len(self._parents))[1]
+
+    def _roots(self, nodes: Ints) -> npt.NDArray[Any]:
+        roots = self._parents[nodes]
+        while True:
+            higher = self._parents[roots]
+            if np.array_equal(higher, roots):
+                return roots
+            roots = higher
 
 
 def spanning_forest(pairs: Ints, nodes: int) -> Ints:

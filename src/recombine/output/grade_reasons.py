@@ -228,6 +228,7 @@ def _verb(number: int, one: str, several: str) -> str:
 
 _REASONS: Mapping[str, Callable[[Data, Grade], str]] = {
     "audit": _audit,
+    "stored_audit": _audit,
     "diff": _diff,
     "evaluation": _evaluation,
     "lint": _lint,

@@ -41,6 +41,13 @@ def _audit(data: Data) -> str:
     return _audit_tested(data, expected, unseen)
 
 
+def _stored_audit(data: Data) -> str:
+    unseen, beyond = unseen_counts(data)
+    if beyond or not unseen:
+        return _audit(data)
+    return "Hold combinations out with `recombine split`, and test a model on them: nothing was tested here."
+
+
 def _audit_tested(data: Data, expected: Expected, unseen: int) -> str:
     weakest = (data.get("leverage") or {}).get("weakest") or []
     example = name_of(weakest[0]["combination"]) if weakest else ""
@@ -231,6 +238,7 @@ def _diff(data: Data) -> str:
 
 _STEPS: Mapping[str, Callable[[Data], str]] = {
     "audit": _audit,
+    "stored_audit": _stored_audit,
     "diff": _diff,
     "evaluation": _evaluation,
     "lint": _lint,

@@ -3,6 +3,8 @@
 Both are made from a record alone, so that what was saved can be drawn again by any later version.
 """
 
+from dataclasses import replace
+
 from recombine.base import plugins
 from recombine.base.errors import RecordError
 from recombine.base.records import Record
@@ -27,6 +29,7 @@ _PAGES = {
     "prediction": prediction_page,
     "rehearsal": rehearsal_page,
     "split": split_page,
+    "stored_audit": lambda record: audit_page(replace(record, kind="audit")),
     "vector_evaluation": vector_page,
 }
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from recombine.base import records
 from recombine.base.decoding import revive_all
-from recombine.base.errors import SettingError
 from recombine.base.grades import Expected, Grade, earned
 from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance, Record
@@ -25,7 +24,14 @@ from recombine.data.vector_reader import VectorTarget
 from recombine.numerics.groups import Codes, Numbers
 from recombine.verbs.audit import audit_record
 from recombine.verbs.audit.additivity import AdditiveTest, additive_test, expected_scores
-from recombine.verbs.audit.combination_status import PairMap, StatusCounts, counts, ladder, pair_maps
+from recombine.verbs.audit.combination_status import (
+    PairMap,
+    StatusCounts,
+    counts,
+    ladder,
+    measured_share,
+    pair_maps,
+)
 from recombine.verbs.audit.coverage import (
     FactorCoverage,
     OrderCoverage,
@@ -143,15 +149,7 @@ class Audit(Result):
         """A share that a gate can be held against: `determined` and `seen` of the space, `values`, `pairs` or
         `triples` seen.
         """
-        shares = {"determined": self.counts.determined_share, "seen": self.counts.seen_share}
-        shares |= {word: c.share for word, c in zip(("values", "pairs", "triples"), self.coverage, strict=False)}
-        if name not in shares:
-            raise SettingError(
-                f"no share {name!r}",
-                why="an audit does not measure it",
-                instead=f"write one of {', '.join(shares)}",
-            )
-        return shares[name]
+        return measured_share(self.counts, self.coverage, name)
 
     def impossible_csv(self) -> str:
         """The pairs of values that seem to be impossible, as `--impossible` reads them; read them over first."""

@@ -19,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from recombine.base.errors import SettingError
 from recombine.data.sets import Sets
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.groups import Codes, Ints, Numbers, totals
 from recombine.numerics.rows import Rows, ends
-from recombine.verbs.audit.coverage import thin
+from recombine.verbs.audit.coverage import OrderCoverage, thin
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy
 from recombine.verbs.audit.leverage import Leverage
@@ -185,6 +186,17 @@ class StatusCounts:
     def seen_share(self) -> float:
         """The share of the space that is seen."""
         return self.seen / self.space
+
+
+def measured_share(counts: StatusCounts, coverage: Sequence[OrderCoverage], name: str) -> float:
+    """A share by the name that a gate calls it by."""
+    shares = {"determined": counts.determined_share, "seen": counts.seen_share}
+    shares |= {word: one.share for word, one in zip(("values", "pairs", "triples"), coverage, strict=False)}
+    if name not in shares:
+        raise SettingError(
+            f"no share {name!r}", why="an audit does not measure it", instead=f"write one of {', '.join(shares)}"
+        )
+    return shares[name]
 
 
 def counts(support: Support, determinacy: Determinacy) -> StatusCounts:

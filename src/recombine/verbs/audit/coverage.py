@@ -26,7 +26,7 @@ from recombine.verbs.audit.dependence import entropy
 _MOST_WORK = 5 * 10**8  # sets of factors times combinations: some ten seconds of counting groups
 _MOST_PAIRS = 10**7  # of values that are looked at one by one, and combinations that are sorted into them
 _MOST_UNCOVERED = 1000  # pairs that are named
-_LISTED = 5  # rarest and commonest values that are named
+MOST_LISTED = 5  # rarest and commonest values that are named
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _factor(support: Support, k: int) -> FactorCoverage:
     factor, counts = support.space.factors[k], support.effect_counts[k]
     order = np.argsort(-counts, kind="stable")
     seen = [int(v) for v in order if counts[v] > 0]
-    shown = seen[:_LISTED], seen[-_LISTED:]
+    shown = seen[:MOST_LISTED], seen[-MOST_LISTED:]
     commonest, rarest = ([ValueCount(factor.effect_labels[v], float(counts[v])) for v in some] for some in shown)
     never = tuple(factor.effect_labels[v] for v in np.flatnonzero(counts == 0)[:100])
     return FactorCoverage(
@@ -198,7 +198,7 @@ _SHARE = 0.1  # of the rows that independence expects
 _FEWEST_EXPECTED = 10  # rows: of fewer, chance alone leaves a tenth often enough
 _FEWEST_ROWS = 5  # below this, one row more or less moves a score by a fifth and more
 _MANY = 50  # rows of an average combination, beside which a handful is thin
-_SHOWN = 200  # thin combinations that a record lists; `counts.thin` counts all of them
+MOST_SHOWN = 200  # thin combinations that a record lists; `counts.thin` counts all of them
 
 
 @dataclass(frozen=True)
@@ -246,9 +246,13 @@ def thin(support: Support) -> npt.NDArray[np.bool_]:
     >>> [birds.combination(int(place)) for place in np.flatnonzero(thin(birds))]
     [{'bird': 'water', 'place': 'land'}]
     """
-    expected = expected_rows(support, support.codes)
-    apart = (support.counts < _SHARE * expected) & (expected >= _FEWEST_EXPECTED)
-    handful = (support.counts < _FEWEST_ROWS) & bool(support.counts.mean() >= _MANY)
+    return is_thin(support.counts, expected_rows(support, support.codes), mean=float(support.counts.mean()))
+
+
+def is_thin(counts: Numbers, expected: Numbers, *, mean: float) -> npt.NDArray[np.bool_]:
+    """Which combinations are thin: from their rows, those that independence expects, and those of an average one."""
+    apart = (counts < _SHARE * expected) & (expected >= _FEWEST_EXPECTED)
+    handful = (counts < _FEWEST_ROWS) & bool(mean >= _MANY)
     return np.asarray(apart | handful)
 
 
@@ -257,7 +261,7 @@ def thinnest(support: Support, which: npt.NDArray[np.bool_]) -> tuple[ThinCombin
     places: Ints = np.flatnonzero(which)
     expected = expected_rows(support, support.codes[places])
     counts = support.counts[places]
-    order = np.argsort(counts / np.maximum(expected, 1e-300), kind="stable")[:_SHOWN]
+    order = np.argsort(counts / np.maximum(expected, 1e-300), kind="stable")[:MOST_SHOWN]
     return tuple(
         ThinCombination(support.space.label_row(support.codes[places[i]]), float(counts[i]), float(expected[i]))
         for i in order

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.distributions import student_quantile
-from recombine.numerics.groups import Groups, Ints, Numbers, number, totals
+from recombine.numerics.groups import Codes, Groups, Ints, Numbers, number, totals
 
 NATS_PER_BIT = float(np.log(2))
 
@@ -55,33 +55,53 @@ def dependence(support: Support) -> tuple[Dependence, ...]:
 
 
 def _pair(support: Support, a: int, b: int) -> Dependence:
-    names = (support.space.names[a], support.space.names[b])
-    counts_a, counts_b = support.value_counts[a], support.value_counts[b]
     groups = support.groups((a, b))
     joint = groups.total(support.counts)
     first = support.codes[groups.representatives]
     there = joint > 0
-    values = int((counts_a > 0).sum()), int((counts_b > 0).sum())
-    told = _tells(joint[there], counts_a[first[there, a]], counts_b[first[there, b]], values)
-    shares = [joint[there] / counts[first[there, k]] for k, counts in ((a, counts_a), (b, counts_b))]
-    ratio = float((shares[0] * shares[1]).sum())  # 1 + chi-square / N; products of weights could leave the range
-    v = corrected_cramers_v(ratio - 1, *values, support.total)
-    h_a, h_b, h_ab = entropy(counts_a), entropy(counts_b), entropy(joint)
-    shared = max(h_a + h_b - h_ab, 0.0)  # the mutual information; rounding alone could make it negative
-    nmi = 2 * shared / (h_a + h_b) if h_a + h_b else 0.0
-    spread = (_left(h_a, shared), _left(h_b, shared))
-    return Dependence(names, v if told else None, min(nmi, 1.0) if told else None, spread)
+    met = PairCounts(support.value_counts[a], support.value_counts[b])
+    met.add(first[there, a], first[there, b], joint[there])
+    return met.dependence((support.space.names[a], support.space.names[b]))
 
 
-def _tells(joint: Numbers, mine: Numbers, theirs: Numbers, values: tuple[int, int]) -> bool:
-    """Whether counts can say anything of dependence.
+class PairCounts:
+    """What two factors tell of each other, added up over pieces of the list of their pairs of values."""
 
-    A value that occurs once meets one value of the other factor whether the two depend on each other or not; and in a
-    list that names each pair once, counts are no frequencies (unless it names them all).
-    """
-    again = (mine > 1) & (theirs > 1)
-    listed = bool((joint == 1).all()) and len(joint) < values[0] * values[1]
-    return min(values) > 1 and not listed and joint[again].sum() >= 0.5 * joint.sum()
+    def __init__(self, counts_a: Numbers, counts_b: Numbers) -> None:
+        self._counts = counts_a, counts_b
+        self._pairs, self._total, self._logs, self._ratio, self._again = 0, 0.0, 0.0, 0.0, 0.0
+        self._listed = True  # whether each pair was counted once
+
+    def add(self, a: Codes, b: Codes, joint: Numbers) -> None:
+        """Pairs of values and how many rows hold them, above 0."""
+        mine, theirs = (counts[codes] for counts, codes in zip(self._counts, (a, b), strict=True))
+        self._pairs += len(joint)
+        self._total += float(joint.sum())
+        self._logs += float((joint * np.log(joint)).sum())
+        self._ratio += float((joint / mine * (joint / theirs)).sum())  # products of weights could leave the range
+        self._again += float(joint[(mine > 1) & (theirs > 1)].sum())
+        self._listed &= bool((joint == 1).all())
+
+    def dependence(self, names: tuple[str, str]) -> Dependence:
+        """The measures, of all pairs that were added."""
+        values = int((self._counts[0] > 0).sum()), int((self._counts[1] > 0).sum())
+        told = self._tells(values)
+        v = corrected_cramers_v(self._ratio - 1, *values, self._total)  # the ratio is 1 + chi-square / N
+        h_a, h_b = map(entropy, self._counts)
+        h_ab = float(np.log(self._total) - self._logs / self._total) if self._total else 0.0
+        shared = max(h_a + h_b - h_ab, 0.0)  # the mutual information; rounding alone could make it negative
+        nmi = 2 * shared / (h_a + h_b) if h_a + h_b else 0.0
+        spread = (_left(h_a, shared), _left(h_b, shared))
+        return Dependence(names, v if told else None, min(nmi, 1.0) if told else None, spread)
+
+    def _tells(self, values: tuple[int, int]) -> bool:
+        """Whether counts can say anything of dependence.
+
+        A value that occurs once meets one value of the other factor whether the two depend on each other or not; and in
+        a list that names each pair once, counts are no frequencies (unless it names them all).
+        """
+        listed = self._listed and self._pairs < values[0] * values[1]
+        return min(values) > 1 and not listed and self._again >= 0.5 * self._total
 
 
 def _left(total: float, shared: float) -> float:

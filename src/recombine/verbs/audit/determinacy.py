@@ -22,8 +22,8 @@ from recombine.numerics.value_graph import components
 from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy
 from recombine.verbs.audit.set_determinacy import set_determinacy
 
-_LISTED = 20  # values of each factor that an island is described by
-_MOST_ISLANDS = 100  # that are described; all are counted
+MOST_NAMED = 20  # values of each factor that an island is described by
+MOST_ISLANDS = 100  # that are described; all are counted
 
 
 def determinacy(support: Support, *, seed: int = 0) -> Determinacy:
@@ -106,7 +106,7 @@ def islands(support: Support, solved: Determinacy) -> tuple[Island, ...]:
     count = solved.island_count
     combinations = np.bincount(home[home >= 0], minlength=count)
     rows = np.bincount(home[home >= 0], weights=support.counts[home >= 0], minlength=count)
-    order = np.argsort(-combinations, kind="stable")[:_MOST_ISLANDS]
+    order = np.argsort(-combinations, kind="stable")[:MOST_ISLANDS]
     return tuple(_island(support, solved, int(i), int(combinations[i]), float(rows[i])) for i in order)
 
 
@@ -116,6 +116,6 @@ def _island(support: Support, solved: Determinacy, label: int, combinations: int
         members = np.flatnonzero(solved.islands[k] == label)
         common = members[np.argsort(-support.effect_counts[k][members], kind="stable")]
         sizes[factor.name] = len(members)
-        values[factor.name] = tuple(factor.effect_labels[v] for v in common[:_LISTED])
+        values[factor.name] = tuple(factor.effect_labels[v] for v in common[:MOST_NAMED])
         groups[factor.name] = len(np.unique(solved.blocks[k][members]))
     return Island(sizes, values, groups, combinations, rows)

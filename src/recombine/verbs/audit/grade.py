@@ -68,6 +68,8 @@ class AuditEvidence:
     misspellings: tuple[Misspelling, ...] = ()
     alike: tuple[tuple[str, str], ...] = ()  # ordinary factors that share most of their values
     sets: tuple[SetCoverage, ...] = ()
+    stored: bool = False  # counted on disk, where leverages are left out
+    bounded: bool = False  # the determined combinations are an upper bound
     selection: SelectionSign | None = None  # that the seen ones look as if they were chosen by their answer
 
     @property

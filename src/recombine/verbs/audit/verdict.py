@@ -162,7 +162,8 @@ def _rest_sentence(evidence: AuditEvidence) -> str:
             f"up would {some} follow from them."
         )
     follow = _verb(counts.determined, "follows", "follow")
-    return f"; if effects add up, {_share_of(counts.determined, counts)} {follow} from them{_firmness(evidence)}."
+    most = "at most " if evidence.bounded else ""
+    return f"; if effects add up, {most}{_share_of(counts.determined, counts)} {follow} from them{_firmness(evidence)}."
 
 
 def _why_not(expected: Expected) -> str:
@@ -197,6 +198,8 @@ def _firmness(evidence: AuditEvidence) -> str:
         return f", {one}only weakly (less certain than one single example would be)"
     if not evidence.leverage_unknown:
         return ""
+    if evidence.stored:
+        return ", but how firmly was not measured"
     if measured is None:
         return ", but how firmly was not measured: none of them was among the combinations drawn"
     tried = measured.known + measured.unknown

@@ -22,7 +22,7 @@ from recombine.base.files import cannot_write, explained, place_of, recover, sta
 from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
 from recombine.data.columns import FactorKey
-from recombine.data.engine import OpenTable, run, sniffing_again, unreadable
+from recombine.data.engine import OpenTable, limit_memory, run_statement, sniffing_again, unreadable
 from recombine.data.group_counts import asked_of
 from recombine.data.set_columns import set_columns
 from recombine.data.table_query import TableQuery
@@ -37,7 +37,6 @@ from recombine.verbs.split.splitter import Splitter
 
 _SEEN_SHARE = 0.1  # of the training rows, kept apart to be compared with unseen ones
 _SETTINGS = ["out", "factors", "target", "by", "column", "seen_share", "id", "seed", "force"]
-_MEMORY = "2GB"  # of the engine: what does not fit goes to disk
 
 
 def split(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
@@ -193,7 +192,7 @@ def _write(source: Any, new: Path, query: TableQuery, plan: _WritingPlan, *, sni
     path, staging = plan.path, new / plan.path.name
     with explained(path), open_locally(source, query, plan.table, staging, sniff_all=sniff_all) as open_table:
         try:
-            open_table.backend.con.execute(f"SET memory_limit = '{_MEMORY}'")
+            limit_memory(open_table.backend.con)
             new_columns = [plan.column, *([] if plan.rung_column is None else [plan.rung_column])]
             rows = rows_to_write(open_table, query, staging, new_columns)
             drawn = draw_seen_rows(rows, plan.id, share=plan.seen_share, seed=plan.seed)
@@ -294,19 +293,8 @@ def _copy(
         listed = connection.execute(f"SELECT source.{_quoted(plan.id)}, {seen} {joined}")
         return id_lists.write_id_lists(listed.fetchall(), staging, plan.id)
     query = f"COPY (SELECT source.* EXCLUDE ({unwritten}), {written} {joined}) TO '{place}' ({plan.copy_options})"
-    return int(run(_Statement(connection), query, of_step(plan.progress, "writing rows")).column(0)[0].as_py())
+    return run_statement(connection, query, of_step(plan.progress, "writing rows"))
 
 
 def _quoted(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
-
-
-@dataclass(frozen=True)
-class _Statement:
-    """A connection as `run` knows engines, for a statement that is written by hand."""
-
-    con: Any
-
-    def to_pyarrow(self, statement: str) -> pa.Table:
-        """Carry out a statement; what it answers is a table too."""
-        return pa.table({"answer": [row[0] for row in self.con.execute(statement).fetchall()]})
