@@ -1,6 +1,6 @@
 """More distinct combinations than fit in memory: audit and split to their end under a limit, and the same numbers.
 
-    python benchmarks/beyond_memory.py                       # 10^6 against memory, then 3 x 10^7 under 6 GiB of addresses
+    python benchmarks/beyond_memory.py                       # 10^6 against memory, then 3 x 10^7 under 6 GiB
     python benchmarks/beyond_memory.py --pairs 300000000     # some 20 minutes, and 60 GB of disk
     python benchmarks/beyond_memory.py --smoke
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+
 from measure import options, table, write
 
 _LIMIT_KIB = 6 * 2**20
@@ -32,9 +33,9 @@ def make(path: Path, pairs: int) -> None:
     with duckdb.connect() as connection:
         connection.execute("SET memory_limit = '1GB'; SET preserve_insertion_order = false")
         connection.execute(
-            f"COPY (SELECT a, (hash(a) % {values} + j * 7919) % {values} AS b FROM (SELECT (i * 6700417) % {values} AS a, "
-            f"(i // {values}) % {_PARTNERS} AS j FROM (SELECT range AS i FROM range({pairs * 11 // 10})))) "
-            f"TO '{path}' (FORMAT parquet)"
+            "COPY (SELECT a, (hash(a) % $values + j * 7919) % $values AS b FROM (SELECT (i * 6700417) % $values AS a, "
+            "(i // $values) % $partners AS j FROM (SELECT range AS i FROM range($rows)))) TO $path (FORMAT parquet)",
+            {"values": values, "partners": _PARTNERS, "rows": pairs * 11 // 10, "path": str(path)},
         )
 
 

@@ -43,6 +43,7 @@ PUBLIC = [
     "SplitColumn",
     "StoredAudit",
     "StoredCounts",
+    "StoredSplit",
     "Support",
     "VectorEvaluation",
     "__version__",
@@ -62,6 +63,7 @@ PUBLIC = [
     "read",
     "rehearse",
     "split",
+    "split_stored",
     "store_counts",
     "train_test_split",
 ]

@@ -1,17 +1,12 @@
 """Counts on disk: the same numbers as in memory, one by one."""
 
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
-from recombine.base.errors import RecombineError
-from recombine.verbs.audit.determinacy import determinacy, islands
 from tests.properties import examples
 
 _SAME = ("counts", "rank", "island_count", "coverage", "factors", "islands", "thin")

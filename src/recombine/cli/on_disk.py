@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NoReturn
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
 
 import typer
 from rich.markup import escape
 
 import recombine
 from recombine.base.errors import BeyondMemory, SettingError
-from recombine.base.words import count, percent
+from recombine.base.words import count, json_text, percent
 from recombine.cli import gates, outputs, table_options
-from recombine.cli.terminal import Watch, fact_table, note, reasons, short, show_result
+from recombine.cli.terminal import Watch, fact_table, note, reasons, say, short, show_result
 
 
 @contextmanager
@@ -27,8 +29,18 @@ def counts(
     """The counts on disk, where `error` says that they do not fit in memory; options that they cannot follow, of those
     that were `given`, are refused.
     """
+    known = reading_settings(reading, error, given=given)
+    with recombine.store_counts(source, factors=factors, progress=watch.step, **known) as stored:
+        yield stored
+
+
+def reading_settings(
+    reading: table_options.RowOptions, error: BeyondMemory, *, given: Mapping[str, object]
+) -> dict[str, Any]:
+    """How the table is read, as counts on disk take it; a note that says what is done, and why."""
     settings = reading.settings()
     named = {f"--{name}": settings.get(name) for name in ("domain", "impossible", "weight")}
+    named |= {"--set": settings.get("sets")}
     named["--missing value"] = settings["missing"] != "leave out"
     unknown = [name for name, value in {**given, **named}.items() if value]
     if unknown:
@@ -37,10 +49,14 @@ def counts(
             why=f"{error.what}, so they are counted on disk, where that is not known",
             instead="leave it out, or take a part of the values by --where",
         ) from error
-    note(f"{error.what}: counted on disk")
-    known = {name: settings[name] for name in ("where", "bins", "table", "command")}
-    with recombine.store_counts(source, factors=factors, progress=watch.step, **known) as stored:
-        yield stored
+    note(f"{error.what}: worked out on disk")
+    return {name: settings[name] for name in ("where", "bins", "table", "command")}
+
+
+def tell_split(made: "recombine.StoredSplit", out: Path, *, as_json: bool) -> NoReturn:
+    """Tell what was held out, where no combination is listed."""
+    say(json_text(asdict(made)) if as_json else f"\n  {made.verdict}\n\n  wrote  {out}")
+    raise typer.Exit
 
 
 def tell_audit(

@@ -25,8 +25,8 @@ from recombine.data import columns
 from recombine.data.columns import Bins, FactorKey
 from recombine.data.engine import explained, limit_memory, run_statement, sniffing_again, stream
 from recombine.data.group_counts import asked_of, factor_keys
-from recombine.data.space import rows_of, text
 from recombine.data.sources import opened
+from recombine.data.space import rows_of, text
 from recombine.data.support_assembly import refuse_no_rows, refuse_none_whole
 from recombine.data.table_query import TableQuery, Where, filtered
 from recombine.numerics.groups import Codes, Ints, Numbers

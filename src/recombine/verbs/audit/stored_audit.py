@@ -29,7 +29,7 @@ from recombine.base.progress import Progress
 from recombine.base.records import Provenance, Record
 from recombine.base.result import Result
 from recombine.data.stored_counts import StoredCounts
-from recombine.numerics.groups import Codes, Ints, Flags, Numbers
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers
 from recombine.numerics.value_graph import UnionFind
 from recombine.verbs.audit.combination_status import StatusCounts, measured_share
 from recombine.verbs.audit.coverage import (
@@ -283,7 +283,7 @@ def _peeled(counts: StoredCounts, islands: _Islands, progress: Progress | None) 
     """Whether peeling from one combination in each island reaches every value."""
     known: list[Flags] = [np.zeros(size, dtype=bool) for size in counts.sizes]
     begun = np.zeros(islands.count, dtype=bool)
-    for round_ in range(_MOST_ROUNDS):
+    for _ in range(_MOST_ROUNDS):
         before = sum(int(mask.sum()) for mask in known)
         for codes, _ in counts.batches():
             if not begun.all():
