@@ -23,13 +23,13 @@ def assert_same_numbers(stored: "recombine.StoredAudit", memory: "recombine.Audi
 
 
 @given(st.lists(st.tuples(*[st.sampled_from("abcdefg")] * 2), min_size=2, max_size=40))
-@examples(60)
+@examples(30)
 def test_two_factors(rows: list[tuple[str, str]]) -> None:
     _compare(rows)
 
 
 @given(st.lists(st.tuples(*[st.sampled_from([1, 2, 10])] * 3), min_size=2, max_size=30))
-@examples(40)
+@examples(30)
 def test_three_factors(rows: list[tuple[int, ...]]) -> None:
     _compare(rows)
 

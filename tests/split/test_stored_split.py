@@ -15,7 +15,7 @@ ROWS = st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from([1, 2, 3, 4
 
 
 @given(ROWS, st.floats(0.05, 0.95), st.integers(0, 3))
-@examples(40)
+@examples(30)
 def test_what_is_promised_is_kept(tmp_path_factory, rows, share, seed) -> None:
     table = {"a": [a for a, _ in rows], "b": [b for _, b in rows], "id": list(range(len(rows)))}
     out = tmp_path_factory.mktemp("split") / "held.parquet"
