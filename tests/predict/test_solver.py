@@ -120,6 +120,22 @@ def test_the_iteration(problem: Problem) -> None:
     agree(problem.scores(duals), problem.expected, to=1e-7)
 
 
+@pytest.mark.parametrize("columns", [3, 4, 37])
+def test_columns_that_are_solved_together_come_out_as_one_by_one(columns: int) -> None:
+    """Among them one of nothing and one that a single step solves: both stand still while the others move."""
+    rng = np.random.default_rng(columns)
+    support = zipf(rng, rows=600, values=15, factors=3)
+    design = ConjunctionDesign.of(support, (0.3, 0.27, 0.27, 0.06, 0.27, 0.06, 0.06, 0.01))
+    penalty = Penalty.of(0.01, 0.02, np.asarray(rng.integers(1, 4, len(support)), dtype=np.float64))
+    values = rng.normal(size=(len(support), columns))
+    values[:, 0], values[:, 1] = 0.0, 1.0
+    together = solver.System(design, penalty).solve(values, tolerance=1e-9)
+    assert together.residual <= 1e-9
+    assert not together.dual[:, 0].any()
+    for found, column in zip(together.dual.T, values.T, strict=True):
+        agree(found, solver.solve(design, penalty, column, tolerance=1e-9).dual, to=1e-6)
+
+
 @examples(50)
 @given(problems(constants=(0.0, 0.7)))
 def test_sums_over_groups_and_back(problem: Problem) -> None:
@@ -253,7 +269,7 @@ def test_twelve_factors(orders: tuple[float, ...]) -> None:
     penalty = Penalty.of(salience.full, ridge, support.counts)
     found = ConjunctionFit.of(support, salience.weights, squared(support, salience.weights, penalty, values))
     agree(found.scores(asked), expected)
-    if len(orders) <= 3:  # beyond thirty layers only neighbours are linked, which the iteration must survive
+    if len(orders) <= 3:  # with all orders there are 4,094 layers: seconds a sweep
         solved = solver.solve(ConjunctionDesign.of(support, salience.weights), penalty, values[:, 0])
         found = ConjunctionFit.of(support, salience.weights, Duals(solved.dual[:, None], np.zeros(1), 0.0, 0))
         agree(found.scores(asked), expected, to=1e-7)

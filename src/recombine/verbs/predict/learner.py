@@ -55,7 +55,6 @@ _NUMBER = 8  # bytes
 _MATRICES = 5  # of combinations by combinations: who agrees on what, the kernel, its factor, and two on the way
 _DENSE_MATRICES = 2.5  # the factor, its inverse where all are held out, and what is compared at a time
 _MOST_DRAWS = 64
-_LINKED_BY_ONE = 30  # beyond this many sets only those are linked that differ by one factor, as in `design`
 
 
 @dataclass(frozen=True)
@@ -323,8 +322,9 @@ def _needed(sizes: Sequence[int], weights: Weights, seen: int, questions: int, r
     elif seen <= SMALL:
         solved = _MATRICES * float(seen) ** 2
     else:
-        links = sum(int(mask).bit_count() for mask in weighty) if len(weighty) > _LINKED_BY_ONE else len(weighty) ** 2
-        solved = 2 * links * groups[weighty].mean() + drawn if len(weighty) else 0.0
+        # each set is linked with those that have one factor less; a link is a number, and a sparse entry in products
+        links = sum(int(mask).bit_count() for mask in weighty)
+        solved = 3 * (seen + links * groups[weighty].mean()) + drawn if len(weighty) else 0.0
         solved += rows * len(weighty)
     return float(_NUMBER * (numbered + learnt + solved))
 

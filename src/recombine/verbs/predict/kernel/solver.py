@@ -26,9 +26,11 @@ For small tables, where a matrix is the shortest way, the kernel is written out.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -42,42 +44,67 @@ from recombine.verbs.predict.kernel.salience import members
 TOLERANCE = 1e-10
 _MOST_ITERATIONS = 1_000
 _REFINEMENTS = 3  # passes over what rounding has left; the third gains little, since each must halve the residual
+_MOST_COLUMNS, _FEWEST_COLUMNS = 16, 4  # solved together; fewer than four are quicker one by one
+_MOST_NUMBERS = 1 << 22  # in one array of columns that are solved together: 32 MB
+_TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_TABLE = 5 * 10**7  # values of one factor beside those of the other: 400 MB
 
 
 @dataclass(frozen=True, eq=False)
-class ConjunctionLayer:
-    """The seen conjunctions of one set of factors, and the weight of each."""
+class GroupIndex:
+    """The group of each member, members being combinations or smaller groups; sums over the groups, of many columns."""
 
-    mask: int
-    weight: float
     ids: Ints
     size: int
 
     @cached_property
-    def starts(self) -> Ints | None:
-        """Where each group begins, if the combinations stand in the order of the groups; None if they do not."""
-        steps = np.diff(self.ids)
-        return np.concatenate([[0], np.flatnonzero(steps) + 1]) if (steps >= 0).all() else None
+    def _incidence(self) -> Any:
+        """A row for each group, with a one for each of its members."""
+        from scipy.sparse import csc_array  # noqa: PLC0415 - SciPy is loaded where it is needed
+
+        members_ = len(self.ids)
+        start = np.arange(members_ + 1, dtype=np.int32)
+        entries = (np.ones(members_), self.ids.astype(np.int32), start)
+        return csc_array(entries, shape=(self.size, members_))
 
     def sums(self, values: Numbers) -> Numbers:
-        """The sum over each group. Groups that stand together are summed without looking at their numbers."""
-        if self.starts is not None:
-            return np.asarray(np.add.reduceat(values, self.starts))
-        return totals(self.ids, values, self.size)
+        """The sum over each group. A product with a sparse matrix reads each member once for all columns."""
+        if values.ndim == 1:
+            return totals(self.ids, values, self.size)
+        if values.shape[1] == 1:
+            return totals(self.ids, values[:, 0], self.size)[:, None]
+        return np.asarray(self._incidence @ values)
+
+    def spread(self, numbers: Numbers) -> Numbers:
+        """For each member, its group's numbers."""
+        return numbers.take(self.ids, axis=0, mode="clip")  # they are in range; asking costs as much as taking
+
+
+@dataclass(frozen=True, eq=False)
+class ConjunctionLayer(GroupIndex):
+    """The seen conjunctions of one set of factors, and the weight of each."""
+
+    mask: int
+    weight: float
 
 
 Coefficients = list[Numbers]
-"""One array a layer, one number a group."""
+"""One array a layer, one number a group, or one line of as many numbers as there are columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConjunctionDesign:
-    """All layers of one table of seen combinations, the smallest sets first."""
+    """All layers of one table of seen combinations, the smallest sets first.
+
+    `above` are for each layer the next larger sets: those between which and it no other layer stands. `homes` is for
+    each layer the first of the largest sets that it lies in.
+    """
 
     rows: int
     layers: tuple[ConjunctionLayer, ...]
-    links: dict[tuple[int, int], Ints] = field(repr=False)  # (larger, smaller) -> group of the smaller, by group
+    above: tuple[tuple[int, ...], ...]
+    homes: tuple[int, ...]
+    links: dict[tuple[int, int], GroupIndex] = field(repr=False)  # (larger, smaller) -> group of the smaller, by group
 
     @classmethod
     def of(cls, support: Support, weights: Sequence[float]) -> "ConjunctionDesign":
@@ -85,22 +112,17 @@ class ConjunctionDesign:
         full = len(weights) - 1
         masks = sorted((m for m in range(full) if 0 < weights[m] < np.inf), key=lambda m: (m.bit_count(), m))
         layers = tuple(_layer(support, mask, weights[mask]) for mask in masks)
-        representatives = [_representatives(support, layer) for layer in layers]
+        above = tuple(map(tuple, _next_larger(masks)))
+        tops = [place for place, larger in enumerate(above) if not larger]
+        homes = tuple(next(top for top in tops if masks[top] & mask == mask) for mask in masks)
+        pairs = {(large, small) for small, larger in enumerate(above) for large in larger}
+        pairs |= {(home, place) for place, home in enumerate(homes) if home != place}
+        members_of = [_representatives(support, layer) for layer in layers]
         links = {
-            (large, small): layers[small].ids[representatives[large]]
-            for large in range(len(layers))
-            for small in range(large)
-            if layers[small].mask & layers[large].mask == layers[small].mask and _linked(layers, small, large)
+            (large, small): GroupIndex(layers[small].ids[members_of[large]], layers[small].size)
+            for large, small in pairs
         }
-        return cls(len(support), layers, links)
-
-    @cached_property
-    def above(self) -> tuple[tuple[int, ...], ...]:
-        """For each layer, the layers of larger sets that it is linked with."""
-        found: list[list[int]] = [[] for _ in self.layers]
-        for large, small in self.links:
-            found[small].append(large)
-        return tuple(map(tuple, found))
+        return cls(len(support), layers, above, homes, links)
 
     @cached_property
     def via(self) -> tuple[int | None, ...]:
@@ -111,44 +133,46 @@ class ConjunctionDesign:
         best = min(self.above[place], key=lambda large: self.layers[large].size, default=None)
         return best if best is not None and 2 * self.layers[best].size < self.rows else None
 
-    def down(self, large: int, small: int, values: Numbers) -> Numbers:
-        """Sums over the groups of a larger set, by the group of a smaller one that they lie in."""
-        return totals(self.links[large, small], values, self.layers[small].size)
-
     def sums(self, values: Numbers) -> Coefficients:
         """Phi' values: the sum over every group of every layer."""
         found: Coefficients = [np.empty(0)] * len(self.layers)
         for place in reversed(range(len(self.layers))):
             via = self.via[place]
-            found[place] = self.layers[place].sums(values) if via is None else self.down(via, place, found[via])
+            found[place] = self.layers[place].sums(values) if via is None else self.links[via, place].sums(found[via])
         return found
 
     def spread(self, coefficients: Coefficients) -> Numbers:
         """Phi coefficients: for each combination, the sum over the groups that it belongs to."""
-        total = np.zeros(self.rows)
+        total = np.zeros((self.rows, *coefficients[0].shape[1:]) if coefficients else self.rows)
         collected = [part.copy() for part in coefficients]
         for place, layer in enumerate(self.layers):
             via = self.via[place]
             if via is None:
-                total += collected[place][layer.ids]
+                total += layer.spread(collected[place])
             else:
-                collected[via] += collected[place][self.links[via, place]]
+                collected[via] += self.links[via, place].spread(collected[place])
         return total
 
 
-_MOST_LAYERS = 30
-"""Beyond this many layers only neighbours are linked, sets that differ by one factor: 3^K links would not pay."""
+def _next_larger(masks: Sequence[int]) -> Iterator[list[int]]:
+    """For each set of factors, those that contain it and no other of its supersets; only these are linked.
 
-
-def _linked(layers: tuple[ConjunctionLayer, ...], small: int, large: int) -> bool:
-    return len(layers) <= _MOST_LAYERS or layers[large].mask.bit_count() - layers[small].mask.bit_count() == 1
+    Twelve factors have 3^12 pairs of nested sets, and a tenth of that many neighbours. Linking sets with all their
+    supersets was measured to take more iterations, not fewer.
+    """
+    for mask in masks:
+        found: list[int] = []
+        for place, larger in enumerate(masks):  # smaller sets come first
+            if mask & larger == mask != larger and not any(masks[one] & larger == masks[one] for one in found):
+                found.append(place)
+        yield found
 
 
 def _layer(support: Support, mask: int, weight: float) -> ConjunctionLayer:
     if not mask:
-        return ConjunctionLayer(0, weight, np.zeros(len(support), dtype=np.int64), 1)
+        return ConjunctionLayer(np.zeros(len(support), dtype=np.int64), 1, 0, weight)
     groups = support.groups(members(mask))
-    return ConjunctionLayer(mask, weight, groups.ids, groups.size)
+    return ConjunctionLayer(groups.ids, groups.size, mask, weight)
 
 
 def _representatives(support: Support, layer: ConjunctionLayer) -> Ints:
@@ -176,12 +200,14 @@ class Penalty:
 
     def weighed(self, values: Numbers) -> Numbers:
         """Numbers multiplied by the precision of their combinations."""
-        return values if self.precision is None else self.precision * values
+        if self.precision is None:
+            return values
+        return self.precision * values if values.ndim == 1 else self.precision[:, None] * values
 
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """Dual weights, one a combination; the relative residual that is left, and the iterations that it took."""
+    """Dual weights, one a combination and column; the relative residual that is left, and the iterations it took."""
 
     dual: Numbers
     residual: float
@@ -191,12 +217,18 @@ class DualSolution:
 def solve(
     design: ConjunctionDesign, penalty: Penalty, target: Numbers, *, tolerance: float = TOLERANCE
 ) -> DualSolution:
-    """Solve to a dual residual of `tolerance` times the target's norm."""
-    return System(design, penalty).solve(target, tolerance=tolerance)
+    """Solve one column to a dual residual of `tolerance` times the target's norm."""
+    found = System(design, penalty).solve(target[:, None], tolerance=tolerance)
+    return DualSolution(found.dual[:, 0], found.residual, found.iterations)
 
 
 class System:
-    """H and its preconditioner, in units of the typical penalty: H = Phi' F Phi + typical / W, F the precision."""
+    """H and its preconditioner, in units of the typical penalty: H = Phi' F Phi + typical / W, F the precision.
+
+    Columns of answers are solved together, some at a time: what it takes to find a member's group is then paid once for
+    all of them, which for small tables is nearly everything. Each has steps of its own, and stands still when it is
+    there.
+    """
 
     def __init__(self, design: ConjunctionDesign, penalty: Penalty) -> None:
         self.design = design
@@ -204,7 +236,7 @@ class System:
         self.flat = _Flat(design)
         self.stiffness = [penalty.typical / layer.weight for layer in design.layers]
         sizes = [layer.size for layer in design.layers]
-        self.diagonal = np.repeat(self.stiffness, sizes)
+        self.diagonal = np.repeat(self.stiffness, sizes)[:, None]
 
     @cached_property
     def sweep(self) -> "_Sweep":
@@ -212,74 +244,104 @@ class System:
         return _Sweep(self)
 
     def solve(self, target: Numbers, *, tolerance: float) -> DualSolution:
+        """(n, m) Dual weights of each column of the target."""
+        together = min(_MOST_COLUMNS, _MOST_NUMBERS // self.design.rows)
+        columns = target.shape[1]
+        parts = columns if min(together, columns) < _FEWEST_COLUMNS else math.ceil(columns / together)
+        solved = [self._refined(np.ascontiguousarray(part), tolerance) for part in np.array_split(target, parts, 1)]
+        return DualSolution(
+            np.concatenate([one.dual for one in solved], axis=1),
+            max(one.residual for one in solved),
+            max(one.iterations for one in solved),
+        )
+
+    def _refined(self, target: Numbers, tolerance: float) -> DualSolution:
         """Descend, and again for what rounding has left: with a small penalty one pass may leave some."""
-        norm = _norm(target)
-        dual, missing, iterations, left = np.zeros(self.design.rows), target, 0, norm
-        for _ in range(_REFINEMENTS if norm else 0):
-            explained, used = _descend(self, missing, goal=tolerance * norm)
-            iterations += used
-            dual += self.penalty.weighed(missing - explained) / self.penalty.typical
-            missing = target - self.kernel(dual)
-            left, before = _norm(missing), left
-            if left <= tolerance * norm or left > 0.5 * before:
+        norm = _norms(target)
+        goal = tolerance * norm
+        dual, missing, iterations, left = np.zeros_like(target), target, 0, norm
+        for _ in range(_REFINEMENTS):
+            if (left <= goal).all():
                 break
-        return DualSolution(dual, left / norm if norm else 0.0, iterations)
+            explained, used = _descend(self, missing, goal=goal)
+            iterations += used
+            dual += np.where(left > goal, self.penalty.weighed(missing - explained) / self.penalty.typical, 0.0)
+            missing = target - self.kernel(dual)
+            left, before = _norms(missing), left
+            if not (left <= 0.5 * before)[left > goal].any():
+                break
+        return DualSolution(
+            dual, float(np.divide(left, norm, out=np.zeros_like(norm), where=norm > 0).max()), iterations
+        )
 
     def kernel(self, dual: Numbers) -> Numbers:
         """(Phi W Phi' + penalty) dual."""
+        own = dual if self.penalty.precision is None else dual / self.penalty.precision[:, None]
+        if not self.design.layers:
+            return self.penalty.typical * own
         parts = self.design.sums(dual)
         lower = self.design.spread([layer.weight * part for layer, part in zip(self.design.layers, parts, strict=True)])
-        own = dual if self.penalty.precision is None else dual / self.penalty.precision
         return lower + self.penalty.typical * own
 
-    def dual_residual(self, residual: Numbers) -> float:
+    def dual_residual(self, residual: Numbers) -> Numbers:
         """How far the dual equations are from holding, from the residual of the primal ones: |Phi W residual|."""
-        return _norm(self.design.spread(self.flat.split(residual / self.diagonal)))
+        return _norms(self.design.spread(self.flat.split(residual / self.diagonal)))
 
 
-def _descend(system: System, target: Numbers, *, goal: float) -> tuple[Numbers, int]:
-    """Conjugate gradients until the dual residual is below `goal`: Phi theta, and the iterations.
+def _descend(system: System, target: Numbers, *, goal: Numbers) -> tuple[Numbers, int]:
+    """Conjugate gradients until the dual residuals are below `goal`: Phi theta, and the iterations.
 
     Phi theta is gathered from the sweeps, which give it beside theta. Computing it from theta at the end would lose
     digits: theta holds large numbers of opposite sign, and the dual weights would carry their rounding, magnified.
     """
     design, flat, penalty = system.design, system.flat, system.penalty
+    explained = np.zeros_like(target)
+    if not design.layers:
+        return explained, 0
     residual = flat.join(design.sums(penalty.weighed(target)))
-    explained = np.zeros(design.rows)
-    if not residual.size or system.dual_residual(residual) <= goal:
+    left = system.dual_residual(residual)
+    if (left <= goal).all():
         return explained, 0
     direction, image = system.sweep(residual)
     slope = _inner(residual, direction)
+    moving = left > goal
     iterations, next_look = 0, 4
     while iterations < _MOST_ITERATIONS:
         iterations += 1
-        turned = flat.join(design.sums(penalty.weighed(image))) + system.diagonal * direction
-        step = slope / _inner(direction, turned)
+        turned = flat.join(design.sums(penalty.weighed(image)))
+        turned += system.diagonal * direction
+        step = np.divide(slope, _inner(direction, turned), out=np.zeros_like(slope), where=moving)
         explained += step * image
         residual -= step * turned
         if iterations >= next_look:
             left = system.dual_residual(residual)
-            if left <= goal:
+            moving &= left > goal
+            if not moving.any():
                 break
-            next_look = iterations + max(1, int(np.log10(left / goal)))  # an iteration gains less than one digit
+            # an iteration gains less than one digit
+            next_look = iterations + max(1, int(np.log10((left / np.maximum(goal, _TINY))[moving].max())))
         scaled, scaled_image = system.sweep(residual)
         slope, before = _inner(residual, scaled), slope
-        if not 0 < slope < np.inf:  # rounding has eaten what is left: refine from here
+        moving &= (slope > 0) & (slope < np.inf)  # else rounding has eaten what is left: refine from here
+        if not moving.any():
             break
-        direction *= slope / before
+        turn = np.divide(slope, before, out=np.zeros_like(slope), where=moving)
+        direction *= turn
         direction += scaled
-        image *= slope / before
+        image *= turn
         image += scaled_image
     return explained, iterations
 
 
-def _inner(one: Numbers, other: Numbers) -> float:
-    """The inner product, on one thread: BLAS would wake others for a millisecond of work, which costs more than it."""
-    return float(np.einsum("i,i->", one, other))
+def _inner(one: Numbers, other: Numbers) -> Numbers:
+    """The inner product of each column, on one thread: BLAS would wake others for a millisecond of work."""
+    if one.shape[1] == 1:
+        return np.array([np.einsum("i,i->", one[:, 0], other[:, 0])])
+    return np.asarray(np.einsum("ij,ij->j", one, other))
 
 
-def _norm(vector: Numbers) -> float:
-    return math.sqrt(_inner(vector, vector))
+def _norms(columns: Numbers) -> Numbers:
+    return np.sqrt(_inner(columns, columns))
 
 
 class _Sweep:
@@ -292,8 +354,8 @@ class _Sweep:
     def __init__(self, system: System) -> None:
         self._system = system
         design, penalty = system.design, system.penalty
-        ones = np.ones(design.rows) if penalty.precision is None else penalty.precision
-        self._sizes = design.sums(ones)
+        ones = np.ones((design.rows, 1))
+        self._sizes = design.sums(penalty.weighed(ones))
         self._steps = [self._step(place) for place in range(len(design.layers))]
         *others, last = _blocks(design)
         there_and_back = (last[0], (*last[1], *last[1][-2::-1]))
@@ -303,83 +365,81 @@ class _Sweep:
         """The closed form's constants: 1/d for the layer and its larger ones, and 1 / (1 + size * sum of 1/d)."""
         design, stiffness = self._system.design, self._system.stiffness
         size = design.layers[place].size
-        softness = [np.full(size, 1 / stiffness[place])]
+        softness = [np.full((size, 1), 1 / stiffness[place])]
         for large in design.above[place]:
-            children = totals(design.links[large, place], None, size)
+            children = totals(design.links[large, place].ids, None, size)[:, None]
             softness.append(1 / (stiffness[large] * children))
         damping = 1 / (1 + self._sizes[place] * np.sum(softness, axis=0))
-        return _SolverStep(place, (place, *design.above[place]), tuple(softness), damping)
+        shares = [stiffness[u] * soft for u, soft in zip((place, *design.above[place]), softness, strict=True)]
+        return _SolverStep(place, tuple(softness), tuple(shares), damping)
 
     def __call__(self, residual: Numbers) -> tuple[Numbers, Numbers]:
         """The preconditioned residual, and Phi times it."""
         system = self._system
         design = system.design
-        open_ = [part.copy() for part in system.flat.split(residual)]
-        image = np.zeros(design.rows)
+        moved = residual.copy()
+        open_ = system.flat.split(moved)  # what is still to be moved away
+        image = np.zeros((design.rows, residual.shape[1]))
         for turn, (top, inside) in enumerate(self._runs):
             layer = design.layers[top]
-            held = layer.sums(system.penalty.weighed(image)) if turn else np.zeros(layer.size)
-            added = np.zeros(layer.size)
+            held = layer.sums(system.penalty.weighed(image)) if turn else np.zeros((layer.size, residual.shape[1]))
+            added = np.zeros_like(held)
             for place in inside:
-                together = self._move(self._steps[place], open_, self._held(top, place, held))
-                together = together if place == top else together[design.links[top, place]]
+                link = None if place == top else design.links[top, place]
+                together = self._move(self._steps[place], open_, held if link is None else link.sums(held))
+                together = together if link is None else link.spread(together)
                 added += together
                 held += self._sizes[top] * together
-            image += added[layer.ids]
-        moved = (residual - system.flat.join(open_)) / system.diagonal  # what is not open any more was moved away
+            image += layer.spread(added)
+        np.subtract(residual, moved, out=moved)
+        moved /= system.diagonal
         return moved, image
-
-    def _held(self, top: int, place: int, held: Numbers) -> Numbers:
-        return held if place == top else self._system.design.down(top, place, held)
 
     def _move(self, step: "_SolverStep", open_: Coefficients, held: Numbers) -> Numbers:
         """Solve for one layer's groups and their children; by how much each group's combinations have moved."""
-        design, stiffness = self._system.design, self._system.stiffness
-        place = step.place
-        wanted = [(open_[u] if u == place else design.down(u, place, open_[u])) - held for u in step.touched]
+        design, place = self._system.design, step.place
+        links = [design.links[large, place] for large in design.above[place]]
+        wanted = [open_[place] - held]
+        wanted += [link.sums(open_[u]) - held for u, link in zip(design.above[place], links, strict=True)]
         together = wanted[0] * step.softness[0]
         for one, soft in zip(wanted[1:], step.softness[1:], strict=True):
             together += one * soft
         together *= step.damping
         pressed = self._sizes[place] * together
-        for u, one, soft in zip(step.touched, wanted, step.softness, strict=True):
-            change = (one - pressed) * (stiffness[u] * soft)
-            open_[u] -= change if u == place else change[design.links[u, place]]
+        open_[place] -= (wanted[0] - pressed) * step.shares[0]
+        for u, link, one, share in zip(design.above[place], links, wanted[1:], step.shares[1:], strict=True):
+            open_[u] -= link.spread((one - pressed) * share)
         return together
 
 
 def _blocks(design: ConjunctionDesign) -> list[tuple[int, tuple[int, ...]]]:
-    """Each largest set with the sets inside it that no earlier block has; a set linked with none stands alone."""
-    places = range(len(design.layers))
-    tops = [place for place in places if not design.above[place]]
-    homes = {place: next((top for top in tops if top in (place, *design.above[place])), place) for place in places}
-    return [(top, tuple(p for p in places if homes[p] == top)) for top in dict.fromkeys(homes[p] for p in places)]
+    """Each largest set with the sets inside it that no earlier block has."""
+    return [
+        (top, tuple(place for place, home in enumerate(design.homes) if home == top))
+        for top in dict.fromkeys(design.homes)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
 class _SolverStep:
     place: int
-    touched: tuple[int, ...]
     softness: tuple[Numbers, ...]
+    shares: tuple[Numbers, ...]
     damping: Numbers
 
 
 class _Flat:
-    """All coefficients in one row, for the vector algebra, and layer by layer, for everything else."""
+    """All coefficients in one array, for the vector algebra, and layer by layer, for everything else."""
 
     def __init__(self, design: ConjunctionDesign) -> None:
-        sizes = [layer.size for layer in design.layers]
-        self._total = sum(sizes)
-        self._ends = np.cumsum(sizes)[:-1]
-
-    def zeros(self) -> Numbers:
-        return np.zeros(self._total)
+        ends = np.cumsum([0, *(layer.size for layer in design.layers)]).tolist()
+        self._parts = [slice(start, end) for start, end in pairwise(ends)]
 
     def join(self, parts: Coefficients) -> Numbers:
-        return np.concatenate(parts) if parts else self.zeros()
+        return np.concatenate(parts)
 
-    def split(self, row: Numbers) -> Coefficients:
-        return np.split(row, self._ends) if self._total else []
+    def split(self, array: Numbers) -> Coefficients:
+        return [array[part] for part in self._parts]
 
 
 def eliminable(support: Support) -> bool:

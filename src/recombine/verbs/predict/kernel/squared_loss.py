@@ -124,14 +124,8 @@ def _by_elimination(support: Support, weights: Weights, penalty: Penalty, answer
 
 
 def _by_iteration(support: Support, weights: Weights, penalty: Penalty, answers: Numbers, tolerance: float) -> Duals:
-    system = solver.System(ConjunctionDesign.of(support, weights), penalty)
-    found = [system.solve(column, tolerance=tolerance) for column in answers.T]
-    return Duals(
-        np.stack([one.dual for one in found], axis=1),
-        np.zeros(answers.shape[1]),
-        max(one.residual for one in found),
-        sum(one.iterations for one in found),
-    )
+    found = solver.System(ConjunctionDesign.of(support, weights), penalty).solve(answers, tolerance=tolerance)
+    return Duals(found.dual, np.zeros(answers.shape[1]), found.residual, found.iterations)
 
 
 def _limit(support: Support, weights: Weights, answers: Numbers, tolerance: float) -> Duals:
@@ -149,7 +143,7 @@ def _limit(support: Support, weights: Weights, answers: Numbers, tolerance: floa
         penalty = Penalty(limit * sum(weights[1:]))
         for _ in range(_LIMIT_STEPS):
             total = total + _penalised(support, weights, penalty, missing, tolerance).weights
-            before, missing = missing, answers - np.stack([whole.kernel(one) - one for one in total.T], axis=1)
+            before, missing = missing, answers - (whole.kernel(total) - total)
             last, step = step, float(np.linalg.norm(missing - before)) / norm
             if step <= max(tolerance, _ROUNDING):
                 return Duals(total, np.zeros(answers.shape[1]), step, 0)

@@ -31,7 +31,6 @@ MOST_DRAWN = 2 * 10**8
 """Coefficients of all draws that are kept at once: 1.6 GB. Beyond it the kernel's matrix is smaller."""
 _LEAST_EIGENVALUE = 1e-10  # of the largest possible: above it a triangle keeps six digits
 _CHUNK_NUMBERS = 10**7
-_CACHED = 1 << 15  # combinations whose sums stay close to the processor
 _DRAW_TOLERANCE = 1e-3  # moves a variance by less than a tenth of a percent
 _ALMOST_NOTHING = 1e-6
 _DRAWS = ((3 * 10**4, 64), (10**6, 32), (math.inf, 16))
@@ -248,43 +247,41 @@ class _ByDraws:
         self._precision = self._design.sums(ones)
 
     @cached_property
-    def _draws(self) -> list[tuple[list[Numbers], list[Numbers]]]:
-        """For each draw the coefficients, and with the top ones replaced by their conditional means.
+    def _draws(self) -> tuple[list[Numbers], list[Numbers]]:
+        """For each layer the coefficients, a column a draw, and with the top ones replaced by their conditional means.
 
-        Each array ends with a zero, for the place -1; what both have in common is held once.
+        Each array ends with a line of zeros, for the place -1; what both have in common is held once.
         """
-        rng = np.random.default_rng(self._uncertainty.seed)
-        batch = max(1, min(self._uncertainty.draws, _CHUNK_NUMBERS // self._design.rows))
-        found = []
-        for start in range(0, self._uncertainty.draws, batch):
-            found += self._batch(rng, min(batch, self._uncertainty.draws - start))
-        return found
+        rng, draws = np.random.default_rng(self._uncertainty.seed), self._uncertainty.draws
+        batch = max(1, min(draws, _CHUNK_NUMBERS // self._design.rows))
+        found = [self._batch(rng, min(batch, draws - start)) for start in range(0, draws, batch)]
+        plain = [_with_nothing(parts) for parts in zip(*(errors for errors, _ in found), strict=True)]
+        means = [_with_nothing(parts) for parts in zip(*(tops for _, tops in found), strict=True)]
+        taken = iter(means)
+        return plain, [next(taken) if top else same for top, same in zip(self._top, plain, strict=True)]
 
-    def _batch(self, rng: np.random.Generator, size: int) -> list[tuple[list[Numbers], list[Numbers]]]:
+    def _batch(self, rng: np.random.Generator, size: int) -> tuple[list[Numbers], list[Numbers]]:
         uncertainty, design = self._uncertainty, self._design
         precision = 1.0 if uncertainty.penalty.precision is None else uncertainty.penalty.precision
         spread = np.sqrt(uncertainty.penalty.typical / precision)
-        priors = [[np.sqrt(layer.weight) * rng.normal(size=layer.size) for layer in design.layers] for _ in range(size)]
-        answers = np.stack([design.spread(p) + spread * rng.normal(size=design.rows) for p in priors], axis=1)
+        each = [[np.sqrt(layer.weight) * rng.normal(size=layer.size) for layer in design.layers] for _ in range(size)]
+        priors = [np.stack(columns, axis=1) for columns in zip(*each, strict=True)]
+        noise = np.stack([spread * rng.normal(size=design.rows) for _ in range(size)], axis=1)
         problem = (uncertainty.support, tuple(uncertainty.bounded), uncertainty.penalty)
-        duals = squared(*problem, answers, tolerance=_DRAW_TOLERANCE).weights
-        found = []
-        for prior, dual in zip(priors, duals.T, strict=True):
-            sums = design.sums(dual)
-            errors = [p - layer.weight * s for p, layer, s in zip(prior, design.layers, sums, strict=True)]
-            plain = [np.append(error, 0.0) for error in errors]
-            means = zip(self._top, self._conditioned(errors), plain, strict=True)
-            found.append((plain, [np.append(mean, 0.0) if top else same for top, mean, same in means]))
-        return found
+        duals = squared(*problem, design.spread(priors) + noise, tolerance=_DRAW_TOLERANCE).weights
+        errors = [p - layer.weight * s for p, layer, s in zip(priors, design.layers, design.sums(duals), strict=True)]
+        return errors, self._conditioned(errors)
 
     def _conditioned(self, errors: list[Numbers]) -> list[Numbers]:
+        """The means of the top layers' coefficients given all others."""
         penalty = self._uncertainty.penalty
         sums = self._design.sums(penalty.weighed(self._design.spread(errors)) / penalty.typical)
         return [
-            (n * error - s) / (n + 1 / layer.weight) if top else error
+            (n[:, None] * error - s) / (n + 1 / layer.weight)[:, None]
             for layer, top, n, s, error in zip(
                 self._design.layers, self._top, self._precision, sums, errors, strict=True
             )
+            if top
         ]
 
     def of(self, codes: Codes) -> tuple[Numbers, Numbers]:
@@ -292,7 +289,7 @@ class _ByDraws:
         places = [_place(uncertainty.support, layer, codes) for layer in self._design.layers]
         seen = uncertainty.support.groups(range(codes.shape[1])).lookup(codes) >= 0
         sampled = np.empty(len(codes))
-        plain, conditioned = zip(*self._draws, strict=True)
+        plain, conditioned = self._draws
         for rows, draws in ((np.flatnonzero(seen), plain), (np.flatnonzero(~seen), conditioned)):
             sampled[rows] = _mean_square([place[rows] for place in places], draws)
         lower = sampled + uncertainty.unseen_weight(codes)
@@ -303,19 +300,20 @@ class _ByDraws:
         return own + share**2 * lower, share**2 * sampled * np.sqrt(2 / uncertainty.draws)
 
 
-def _mean_square(places: list[Ints], draws: Sequence[list[Numbers]]) -> Numbers:
+def _with_nothing(parts: Sequence[Numbers]) -> Numbers:
+    """Columns side by side, above a line of zeros."""
+    return np.concatenate([np.concatenate(parts, axis=1), np.zeros((1, sum(part.shape[1] for part in parts)))])
+
+
+def _mean_square(places: list[Ints], draws: Sequence[Numbers]) -> Numbers:
     """Over the draws, the mean square of the sum of each combination's coefficients; a place of -1 adds the last: 0."""
-    rows = len(places[0])
-    found = np.zeros(rows)
-    for start in range(0, rows, _CACHED):
-        part = slice(start, start + _CACHED)
-        here = [place[part] for place in places]
-        for draw in draws:
-            total = draw[0][here[0]]
-            for coefficient, place in zip(draw[1:], here[1:], strict=True):
-                total += coefficient[place]
-            found[part] += total * total
-    return found / len(draws)
+    found = np.empty(len(places[0]))
+    for part in _parts(len(found), 64 * draws[0].shape[1]):
+        total = draws[0][places[0][part]]
+        for coefficient, place in zip(draws[1:], places[1:], strict=True):
+            total += coefficient[place[part]]
+        found[part] = np.einsum("ij,ij->i", total, total)
+    return np.asarray(found / draws[0].shape[1])
 
 
 def _parts(rows: int, width: int) -> Iterator[slice]:
