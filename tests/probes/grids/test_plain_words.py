@@ -49,7 +49,7 @@ def test_superposition_says_nothing_where_the_truth_is_one_too():
 def test_wrong_answers_fail_whatever_they_are_made_of():
     truth, seen = bumps(N), corner(N, N // 2)
     found = of(anything_unseen(truth, seen), seen=seen, truth=truth, rest=0.0)
-    assert "no mere sum of seen ones" in found.verdict
+    assert "not surely more, so superposition is not shown" in found.verdict
     assert (found.outcome, found.grade) == ("mixed", "failing")
 
 

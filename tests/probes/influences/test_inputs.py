@@ -10,7 +10,16 @@ from torch import nn
 import recombine
 from recombine.base.errors import RecombineError, SettingError
 from recombine_lab.probes.influence_probe.factor_locations import located, mask_of
-from recombine_lab.probes.influence_probe.factor_measures import _shuffled, bits, counted_bits, donors, slopes
+from recombine_lab.probes.influence_probe.factor_measures import (
+    _missed_entropy,
+    _shuffled,
+    _variance,
+    bits,
+    corrected_bits,
+    counted_bits,
+    donors,
+    slopes,
+)
 from recombine_lab.probes.influence_probe.module_answers import Asking
 from recombine_lab.probes.influence_probe.probe_examples import table_of
 from tests.probes.flat import influence
@@ -119,6 +128,46 @@ def test_information_equals_its_definition(pairs):
                 total += p * np.log2(p / (np.mean(x == a) * np.mean(y == b)))
     bias = (cells - len(set(x)) - len(set(y)) + 1) / (2 * n * np.log(2))
     assert counted_bits(x, y) == pytest.approx((max(total, 0), total - bias), abs=1e-9)
+
+
+EVENLY = np.divmod(np.arange(100).repeat(4), 10)
+"""Ten digits beside ten others, each pair four times."""
+
+
+@pytest.mark.parametrize("rows", [EVENLY, (np.arange(600) % 10, np.arange(600) % 10 // 2)], ids=["even", "together"])
+def test_a_perfect_network_has_the_bits_that_are_counted(rows):
+    """Its answers do not scatter; on even rows Miller and Madow's correction takes .146 bits off of none."""
+    target, redundant = rows
+    for factor, other in ((target, redundant), (redundant, target)):
+        assert corrected_bits(factor, target, other) == pytest.approx(counted_bits(factor, target)[0], abs=1e-9)
+    assert counted_bits(EVENLY[1], EVENLY[0])[1] == pytest.approx(-0.146, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("own", "second", "most"), [(0.0, 0.0, 0.02), (0.8, 0.0, 0.02), (0.0, 0.5, 0.02), (0.5, 0.5, 0.02)]
+)
+def test_bits_of_answers_that_scatter_are_near_the_planted_ones(own, second, most):
+    """Each answer is the first digit, the second, or any, with these chances; a mean of 40 draws."""
+    rng = np.random.default_rng(0)
+    first, redundant = EVENLY
+    chance = own * np.eye(10)[first] + second * np.eye(10)[redundant] + (1 - own - second) / 10
+    weakest, other = (redundant, first) if own >= second else (first, redundant)
+    joint = np.array([chance[weakest == value].sum(0) for value in range(10)]) / len(chance)
+    independent = joint.sum(1, keepdims=True) * joint.sum(0)
+    truth = float((joint * np.log2(joint / independent, where=joint > 0, out=np.zeros_like(joint))).sum())
+    drawn = [corrected_bits(weakest, np.array([rng.choice(10, p=each) for each in chance]), other) for _ in range(40)]
+    assert np.mean(drawn) == pytest.approx(truth, abs=most)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=4, max_size=60))
+def test_without_another_factor_the_correction_is_that_of_drawn_rows(pairs):
+    """One stratum for all rows: Var(p) = p (1 - p) / (n - 1) gives Miller and Madow's K - 1, with n - 1 for n."""
+    x, y = (np.unique(column, return_inverse=True)[1] for column in np.array(pairs).T)
+    n, counts = len(x), np.bincount(y)
+    missed = _missed_entropy(
+        np.eye(len(counts))[y], _variance(np.eye(len(counts))[y], np.zeros(n, int))[0], np.zeros(n, int)
+    )
+    assert missed == pytest.approx((len(counts) - 1) / (2 * (n - 1)))
 
 
 @examples(30)

@@ -86,6 +86,7 @@ class ExchangeRows:
 
     where: Located
     few: Located
+    first: Codes
     second: Codes
     pull: Callable[[nn.Module, Tensor], float]
     suggested: Callable[[Tensor], float] | None = None
@@ -137,7 +138,10 @@ def toy_rows(rows: int, followed: int) -> ExchangeRows:
     codes = _evenly(task.every(), rows)
     inputs = task.tensors(codes, seed=0, part="test").inputs
     return ExchangeRows(
-        *_exchanged(inputs, codes, 1, followed), codes[:, 1], lambda module, _: slope_against(module, inputs)
+        *_exchanged(inputs, codes, 1, followed),
+        codes[:, 0],
+        codes[:, 1],
+        lambda module, _: slope_against(module, inputs),
     )
 
 
@@ -150,6 +154,7 @@ def digit_rows(images: str, rows: int, followed: int) -> ExchangeRows:
     places = slice(_WIDTH, 2 * _WIDTH)
     return ExchangeRows(
         *_exchanged(inputs, codes, places, followed),
+        codes[:, 0],
         codes[:, 1],
         lambda _, scores: digit_pull(scores, codes),
         lambda scores: suggested_share(scores, codes),
@@ -181,7 +186,7 @@ def leaning(module: nn.Module, asked: ExchangeRows) -> dict[str, float | None]:
     chosen = donors(asked.second, np.random.default_rng(0), same=False)
     swapped = changes(module, asking, asked.where, SECOND, chosen, before=scores)
     by_output, _ = slopes(module, asking, asked.few, layer=None, seed=0)
-    told = bits(asked.second, scores.argmax(dim=1).numpy())
+    told = bits(asked.second, scores.argmax(dim=1).numpy(), other=asked.first)
     return {
         "swap": float(np.nanmean(swapped)),
         "slope": float(by_output[SECOND].mean()),
@@ -297,7 +302,7 @@ def pattern(actions: str) -> str:
 
 MEASURED = (
     Step(name=CURVES, items=curve_items, measure=measure_curves),
-    Step(name=INFLUENCE, items=influence_items, measure=measure_influence),
+    Step(name=INFLUENCE, items=influence_items, measure=measure_influence, version=2),
     Step(name=BOUNDARIES, items=boundary_items, measure=measure_boundary),
     Step(name=ANSWERS, items=answer_items, measure=measure_answers),
 )

@@ -237,7 +237,8 @@ def _wrong(found: Measured, where: str, excess: MeasuredInterval, error: str) ->
             where,
             f"Unseen answers are seen ones laid over each other: these explain {explained}. {error}.",
         )
-    return Decision("mixed", f"{error}, and unseen answers are no mere sum of seen ones.", "failing", where)
+    said = f"Seen answers laid over each other explain {explained}: not surely more, so superposition is not shown."
+    return Decision("mixed", f"{error}. {said}", "failing", where)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,13 @@ embedding, since a token has no neighbours. Scores of classes are taken less the
 Mutual information between an input factor and an output, in bits: counted, corrected for its bias, beside chance.
 
 Counted frequencies tell too much: with n rows and K cells by (cells - rows - columns + 1) / (2 n) nats (Miller and
-Madow). What the same count gives for shuffled values of the factor stands beside it. A factor that goes along with the
-target in these rows tells something of any good answer, whether or not the model looks at it; so for each factor there
-is also what it tells once the target factor is known, and there the values are shuffled within the target's groups.
+Madow), if answers were drawn. But rows are chosen, and a network answers one of them in one way: ten digits beside ten
+others, each pair four times, answered by a rule that looks at the first digit alone, is counted as 0 bits, and there is
+nothing to take off. So where the other factor is known the correction counts only how far answers scatter among rows
+that share both (`corrected_bits`). What the same count gives for shuffled values of the factor stands beside it. A
+factor that goes along with the target in these rows tells something of any good answer, whether or not the model looks
+at it; so for each factor there is also what it tells once the target factor is known, and there the values are shuffled
+within the target's groups.
 """
 
 import math
@@ -262,8 +266,60 @@ def counted_bits(x: Ints, y: Ints) -> tuple[float, float]:
     return max(float(counted[0]), 0.0), float(corrected[0])
 
 
-def bits(factor: Ints, output: Ints, *, given: Ints | None = None, seed: int = 0) -> Bits:
+def corrected_bits(factor: Ints, output: Ints, other: Ints) -> float:
+    """Mutual information in bits, less its bias, where both factors of the rows were chosen and only answers scatter.
+
+    To second order an entropy H(p) is counted too low by SUM_y Var(p_y) / (2 p_y) nats. With drawn rows that is Miller
+    and Madow's (K - 1) / (2 n); here the variance is that of a sample with fixed numbers of rows in each stratum, a
+    pair of values of both factors. A pair with one row has no variance of its own: it gets that of all rows with the
+    same value of one factor, the one which explains answers better.
+
+    >>> first, second = np.divmod(np.arange(100).repeat(4), 10)
+    >>> float(round(corrected_bits(second, first, first), 6)), round(counted_bits(second, first)[1], 3)
+    (0.0, -0.146)
+    """
+    answers = np.eye(int(output.max()) + 1)[output]
+    scatter = _scatter(answers, factor, other)
+    counted, _ = counted_bits(factor, output)
+    one = np.zeros_like(factor)
+    return counted + (_missed_entropy(answers, scatter, one) - _missed_entropy(answers, scatter, factor)) / math.log(2)
+
+
+def _scatter(answers: Floats, factor: Ints, other: Ints) -> Floats:
+    """(n, Y) The variance of each row's answer among rows like it."""
+    both = np.unique(np.stack([factor, other]), axis=1, return_inverse=True)[1].reshape(-1)
+    pooled = min((_variance(answers, one)[0] for one in (factor, other)), key=np.sum)
+    own, rows = _variance(answers, both)
+    return np.where((rows > 1)[:, None], own, pooled)
+
+
+def _variance(answers: Floats, group: Ints) -> tuple[Floats, Floats]:
+    """(n, Y) For each row the variance of answers in its group, and (n,) how many rows that has."""
+    rows = np.bincount(group).astype(np.float64)
+    share = _sums(answers, group) / np.maximum(rows, 1)[:, None]
+    unbiased = share * (1 - share) * (rows / np.maximum(rows - 1, 1))[:, None]
+    return unbiased[group], rows[group]
+
+
+def _missed_entropy(answers: Floats, scatter: Floats, group: Ints) -> float:
+    """By how many nats the entropy of answers within groups is counted too low."""
+    rows = np.bincount(group).astype(np.float64)
+    share = _sums(answers, group) / np.maximum(rows, 1)[:, None]
+    # of a group: SUM_y Var(p_y) / (2 p_y) with Var(p_y) = SUM_i v_i(y) / n²; weighted by n / all rows
+    each = _sums(scatter, group) / np.maximum(rows, 1)[:, None]
+    return float(np.divide(each, 2 * share, out=np.zeros_like(each), where=share > 0).sum() / len(group))
+
+
+def _sums(values: Floats, group: Ints) -> Floats:
+    found = np.zeros((int(group.max()) + 1, values.shape[1]))
+    np.add.at(found, group, values)
+    return found
+
+
+def bits(factor: Ints, output: Ints, *, given: Ints | None = None, other: Ints | None = None, seed: int = 0) -> Bits:
     """What a factor tells of an output, or still tells once another factor is `given`.
+
+    With the `other` factor of the same rows the correction knows that both were chosen (`corrected_bits`).
 
     >>> x = np.arange(400) % 2
     >>> found = bits(x, x)
@@ -274,7 +330,8 @@ def bits(factor: Ints, output: Ints, *, given: Ints | None = None, seed: int = 0
     counted, corrected = _within(factor[None], output, group)
     null = _within(_shuffled(factor, group, derived(seed, "information")), output, group)[1]
     value = max(float(counted[0]), 0.0)
-    return Bits(float(corrected[0]), value, float(null.mean()), float(np.quantile(null, 0.95)))
+    told = float(corrected[0]) if other is None else corrected_bits(factor, output, other)
+    return Bits(told, value, float(null.mean()), float(np.quantile(null, 0.95)))
 
 
 def _within(x: Ints, y: Ints, group: Ints) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ from recombine_lab.probes.influence_probe.factor_measures import (
     FactorEstimate,
     binned,
     bits,
-    counted_bits,
+    corrected_bits,
     drop,
     lost,
     share,
@@ -124,7 +124,7 @@ def _hung(
         permutation=_permutation(module, ask, factor, before),
         slope=None if by_output is None else float(by_output.mean()),
         outputs=() if by_output is None else tuple(by_output.tolist()),
-        bits=bits(codes, answer, seed=ask.seed),
+        bits=bits(codes, answer, other=ask.codes[ask.other(factor)], seed=ask.seed),
         given=bits(codes, answer, given=ask.codes[ask.other(factor)], seed=ask.seed),
     )
 
@@ -186,7 +186,7 @@ def untrained(modules: Any, ask: SensitivityQuestion) -> Untrained:
                 (SWAP, float(np.nanmean(changed)) if np.isfinite(changed).any() else np.nan),
                 (PERMUTATION, np.nan if lost_there is None else float((lost_there[0] - lost_there[1]).mean())),
                 (SLOPE, float(by_output[factor].mean()) if factor in by_output else np.nan),
-                (BITS, counted_bits(ask.codes[factor], answer_codes(ask, before))[1]),
+                (BITS, corrected_bits(ask.codes[factor], answer_codes(ask, before), ask.codes[ask.other(factor)])),
             ):
                 found[name].setdefault(factor, []).append(value)
     arrays = [{factor: np.array(values) for factor, values in found[name].items()} for name in found]
@@ -203,7 +203,7 @@ def score_bits(module: nn.Module, ask: SensitivityQuestion) -> list[dict[str, An
     rows = []
     for factor in ask.where.factors:
         for name, output in columns.items():
-            alone = bits(ask.codes[factor], output, seed=ask.seed)
+            alone = bits(ask.codes[factor], output, other=ask.codes[ask.other(factor)], seed=ask.seed)
             given = bits(ask.codes[factor], output, given=ask.codes[ask.other(factor)], seed=ask.seed)
             rows.append(
                 {

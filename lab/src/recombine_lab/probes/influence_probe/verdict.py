@@ -10,6 +10,7 @@ from recombine.base.words import NOT_KNOWN, amount, interval_words, measure, per
 from recombine.numerics.rank_correlation import Rank
 from recombine_lab.probes.influence_probe.factor_measures import FactorEstimate
 from recombine_lab.probes.influence_probe.influence_summary import Summed
+from recombine_lab.probes.influence_probe.module_answers import Floats
 from recombine_lab.probes.influence_probe.sensitivity import FactorSensitivity, SensitivityQuestion, Untrained
 
 OUTCOMES = {
@@ -66,13 +67,18 @@ def said_of_inputs(
             f" show less than {percent(least)}: write a larger `least` if that will do."
         )
     beaten = _beaten(own, other, control, ask)
+    learned = _beyond_untrained(other, control.swap.get(ask.redundant))
+    if outcome in ("both", "redundant factor") and not learned:
+        reasons.append(
+            f"Re-initialised networks change their answers as much when {ask.redundant} is swapped: training has not"
+            f" taught this one to look at {ask.redundant}, it has not unlearned it either."
+        )
     verdict = (
         f"{_LEAD[outcome].format(own=ask.target, other=ask.redundant)}: swapping {ask.redundant} changes"
         f" {_told(other)} of the answers, swapping {ask.target} {_told(own)}{_beside(found, control, ask)}."
     )
-    return InfluenceVerdict(
-        outcome, _grade(outcome, control.networks, beaten=beaten), verdict, (*reasons, *_warnings(found, ask))
-    )
+    grade = _grade(outcome, control.networks, beaten=beaten, learned=learned)
+    return InfluenceVerdict(outcome, grade, verdict, (*reasons, *_warnings(found, ask)))
 
 
 _LEAD = {
@@ -123,8 +129,21 @@ def _beaten(own: FactorEstimate, other: FactorEstimate, control: Untrained, ask:
     return bool(own.value - other.value > np.nanmax(apart))
 
 
-def _grade(outcome: str, networks: int, *, beaten: bool) -> Grade:
-    if outcome in ("both", "redundant factor", "neither"):
+def _beyond_untrained(found: FactorEstimate, untrained: Floats | None) -> bool:
+    """Whether the interval lies above every network that learned nothing; without such networks nothing speaks against.
+
+    A network with new weights answers by all of its inputs, so that a swap of any of them changes many answers; what is
+    left of that after training is a fault of the answers, and no finding about what was learned.
+    """
+    if untrained is None or not len(untrained) or found.low is None:
+        return True
+    return bool(found.low > np.nanmax(untrained))
+
+
+def _grade(outcome: str, networks: int, *, beaten: bool, learned: bool) -> Grade:
+    if outcome in ("both", "redundant factor"):
+        return "failing" if learned else "weak"
+    if outcome == "neither":
         return "failing"
     if outcome == "unclear":
         return "untested"
