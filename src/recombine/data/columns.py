@@ -49,6 +49,11 @@ class FactorKey:
     most: int | None = None
     format: str | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the engine's answers are the values."""
+        return self.names is None and self.format is None and not self.declares
+
     def asked(self, name: str) -> dict[str, Any]:
         """What to group by, under which name."""
         return {name: self.expression}

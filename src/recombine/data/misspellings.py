@@ -10,8 +10,8 @@ Not in one letter where words are short or begin otherwise ('rest' and 'test'), 
 here, nor where most values are rare, as in a list of names.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from recombine.base.words import amount, listing
@@ -50,7 +50,7 @@ def misspellings(support: Support) -> tuple[Misspelling, ...]:
     """
     found: list[Misspelling] = []
     for factor, counts in zip(support.space.factors, support.value_counts, strict=True):
-        if not factor.declared and all(isinstance(value, str) for value in factor.values):
+        if not factor.declared and set(map(type, factor.values)) == {str}:
             rows = dict(zip(map(str, factor.values), counts.tolist(), strict=True))
             named = [(one, round(rows[one]), other, round(rows[other])) for one, other in _pairs(rows)]
             found += [Misspelling(factor.name, *one) for one in named]
@@ -67,17 +67,25 @@ def describe_misspellings(found: Sequence[Misspelling]) -> str | None:
 
 def _pairs(rows: dict[str, float]) -> list[tuple[str, str]]:
     """(the value, what may be meant), each value once; ways of writing are told before letters."""
-    order = sorted(rows, key=lambda value: (-rows[value], value))
-    found = {**_slips(rows, order), **_written_alike(rows, order)}
-    return [(value, found[value]) for value in rows if value in found]
+    found = _slips(rows) if len(rows) <= _MOST_VALUES else {}
+    found |= _written_alike(rows)
+    return [(value, found[value]) for value in rows if value in found] if found else []
 
 
-def _written_alike(rows: dict[str, float], order: Sequence[str]) -> dict[str, str]:
+def _commonest_first(rows: dict[str, float], values: Iterable[str]) -> list[str]:
+    return sorted(values, key=lambda value: (-rows[value], value))
+
+
+def _written_alike(rows: dict[str, float]) -> dict[str, str]:
     """Values that differ from a more common one in white space or in case alone."""
+    plainly = {value: " ".join(value.split()) for value in rows}
+    often = Counter(map(str.casefold, plainly.values()))
     found: dict[str, str] = {}
+    if len(often) == len(rows):
+        return found
     first: dict[str, str] = {}
-    for value in order:
-        plain = " ".join(value.split())
+    for value in _commonest_first(rows, (one for one, plain in plainly.items() if often[plain.casefold()] > 1)):
+        plain = plainly[value]
         common = first.setdefault(plain.casefold(), value)
         spaced = plain == " ".join(common.split())
         cased = sum(map(str.isalpha, plain)) >= _CASED and rows[value] <= _RARE_CASE * rows[common]
@@ -86,9 +94,10 @@ def _written_alike(rows: dict[str, float], order: Sequence[str]) -> dict[str, st
     return found
 
 
-def _slips(rows: dict[str, float], order: Sequence[str]) -> dict[str, str]:
+def _slips(rows: dict[str, float]) -> dict[str, str]:
     """Rare values that are one letter off a common one, and of one only; none where that may be how values differ."""
-    near = _one_letter_apart([value for value in order if _is_word(value)]) if len(order) <= _MOST_VALUES else []
+    order = _commonest_first(rows, rows)
+    near = _one_letter_apart([value for value in order if _is_word(value)])
     rare = {one: other for one, other in near if rows[one] <= _RARE * rows[other]}
     ambiguous = {one for one, other in near if one in rare and rare[one] != other}
     common = [value for value in order if value not in rare]

@@ -95,6 +95,8 @@ class Factor:
         """The values as people read them."""
         if self.sets is not None:
             return tuple(self.sets.label(code) for code in range(len(self.sets)))
+        if set(map(type, self.values)) == {str}:
+            return tuple(self.values)
         return tuple(text(value) for value in self.values)
 
     def label(self, code: int) -> str:

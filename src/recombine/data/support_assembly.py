@@ -145,6 +145,8 @@ def _factor(column: pa.ChunkedArray, key: FactorKey, domain: Sequence[Value] | N
     """One factor's values in their order, and where each line stands among them."""
     dictionary = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
     _check_values(dictionary.dictionary, key, lines=len(column))
+    if _is_text(dictionary.dictionary) and not dictionary.dictionary.null_count and domain is None and key.is_plain:
+        return _text_factor(dictionary, key.name)
     found = key.values(dictionary.dictionary.to_pylist())
     if None in found and MISSING in found:
         raise ColumnError(
@@ -159,6 +161,20 @@ def _factor(column: pa.ChunkedArray, key: FactorKey, domain: Sequence[Value] | N
     _check_varies(factor)
     recode = np.array([factor.code(value) for value in raw], dtype=np.int32)
     return factor, recode[dictionary.indices.to_numpy()]
+
+
+def _text_factor(dictionary: pa.DictionaryArray, name: str) -> tuple[Factor, Codes]:
+    """The same where the values are text as it is: sorted by Arrow, whose order of bytes is that of characters."""
+    order = pc.sort_indices(dictionary.dictionary)
+    factor = Factor(name, tuple(dictionary.dictionary.take(order).to_pylist()))
+    _check_varies(factor)
+    recode = np.empty(len(order), dtype=np.int32)
+    recode[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    return factor, recode[dictionary.indices.to_numpy()]
+
+
+def _is_text(values: pa.Array) -> bool:
+    return bool(pa.types.is_string(values.type) or pa.types.is_large_string(values.type))
 
 
 def _check_values(values: pa.Array, key: FactorKey, *, lines: int) -> None:
@@ -177,7 +193,7 @@ def _check_values(values: pa.Array, key: FactorKey, *, lines: int) -> None:
     if key.most is not None and len(values) > key.most:
         kind = "whole numbers" if pa.types.is_integer(values.type) else "numbers"
         raise columns.needs_bins(key.name, f"{len(values):,} different {kind}")
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+    if _is_text(values):
         longest = pc.max(pc.utf8_length(values)).as_py() or 0
         if longest > _LONGEST_VALUE:
             raise ColumnError(

@@ -7,10 +7,16 @@ minimum-degree orderings do one value after another), and such tables shrink to 
 Rounds end where they would fill the matrix; a core that is still large is well connected, and conjugate gradients
 solve it.
 
-Whatever the way, the true residual r = a - A'A y decides: a solution is handed out if |r| <= `TOLERANCE` |a|, and is
-otherwise *not known* (NaN). The leverage is then read as 2 a'y - y'A'A y, which is never above the true one and misses
-it by r'(A'A)+ r only. For two factors the smallest eigenvalue of A'A is above 1 / (values x longest distance), so with
-10^5 values at distances up to 20 the error is below 10^-5 at worst, and by what the tests find below 10^-9.
+What conjugate gradients cost is the memory that they read. So the columns of one go descend together, so that
+a line of the cache holds one value of sixteen of them, in single precision; what is left is taken in double, and
+solved again.
+
+Whatever the way, the true residual r = a - A'A y decides, in double: a solution is handed out if |r| is a small share
+of |a|, and is otherwise *not known* (NaN). The leverage is then read as 2 a'y - y'A'A y, which is never above the true
+one and misses it by r'(A'A)+ r only, so a share of 10^-5 is enough (`_OF_LEVERAGE`): for two factors the smallest
+eigenvalue of A'A is above 1 / (values x longest distance), and with 10^5 values at distances up to 20 the error is
+below 10^-3 at worst, the last of the three digits that are shown; by what the tests find it is below 10^-7. Stopping
+earlier would not do: two halves of n values that hang on one link leave 2 / sqrt(n) of the residual until it is found.
 
 SciPy's `splu` would factorise as well, but cannot be told to stop where its factors would fill the memory.
 """
@@ -33,7 +39,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-6
 """The true residual that a solution may leave, as a share of the right-hand side's norm."""
 
-_GOAL = 0.1 * TOLERANCE  # of conjugate gradients, whose own residual drifts away from the true one
+_OF_LEVERAGE = 1e-5  # the same where only the leverage is read, whose error is quadratic in it
+_GOAL = 0.3  # of the tolerance: conjugate gradients' own residual drifts away from the true one
 _FIRST_ITERATIONS = 150
 _MOST_WORK = 2 * 10**10  # products of two numbers in conjugate gradients: about half a minute
 _LARGEST_CORE = 1_500
@@ -43,7 +50,7 @@ _COPIED = 10  # so many copies of the matrix may be made while eliminating
 _NOTHING = 1e-11  # a pivot below this share of its diagonal is rounding: an open direction
 _SHIFT = 1e-12  # closes the open directions of the core; refining takes its effect out again
 _REFINEMENTS = 8
-_COLUMNS = 8  # combinations that are solved in one go, and share the work that one go may take
+_COLUMNS = 16  # combinations that are solved in one go, and share the work that one go may take
 
 
 def solved(gram: "csr_array", right: Numbers) -> tuple[Numbers, Flags]:
@@ -54,7 +61,7 @@ def solved(gram: "csr_array", right: Numbers) -> tuple[Numbers, Flags]:
     >>> found.round(6).ravel().tolist(), passed.tolist()
     ([1.0, 1.0], [True])
     """
-    tried = _refined(gram, _SparseElimination.of(gram), right)
+    tried = _refined(gram, _SparseElimination.of(gram), right, TOLERANCE)
     return tried.found, tried.passed
 
 
@@ -78,20 +85,20 @@ class SparseLeverage:
         """What A'A must be multiplied with to give each column, which must be A' times some answers, and whether it was
         solved: the effects of all values that fit those answers best.
         """
-        tried = self._tried(right)
+        tried = self._tried(right, TOLERANCE)
         return tried.found, tried.passed
 
     def _some(self, rows: Rows) -> Numbers:
         right = np.zeros((self._gram.shape[0], len(rows)))
         right[rows.columns, rows.owners] = 1.0
-        tried = self._tried(right)
+        tried = self._tried(right, _OF_LEVERAGE)
         return np.where(tried.passed, ((right + tried.residual) * tried.found).sum(axis=0), np.nan)
 
-    def _tried(self, right: Numbers) -> "_SparseAttempt":
-        tried = _refined(self._gram, self._largest_eliminated, right)
+    def _tried(self, right: Numbers, tolerance: float) -> "_SparseAttempt":
+        tried = _refined(self._gram, self._largest_eliminated, right, tolerance)
         open_ = np.flatnonzero(~tried.passed)
         if len(open_):
-            tried = tried.with_columns(open_, _refined(self._gram, self._eliminated, right[:, open_]))
+            tried = tried.with_columns(open_, _refined(self._gram, self._eliminated, right[:, open_], tolerance))
         return tried
 
     @cached_property
@@ -114,26 +121,27 @@ class _SparseAttempt:
     right: Numbers
     found: Numbers
     residual: Numbers
+    tolerance: float
 
     @cached_property
     def passed(self) -> Flags:
         """Which columns are solved."""
-        return np.asarray(_norms(self.residual) <= TOLERANCE * _norms(self.right))
+        return np.asarray(_norms(self.residual) <= self.tolerance * _norms(self.right))
 
     def with_columns(self, places: Ints, other: "_SparseAttempt") -> "_SparseAttempt":
         """The same with some columns replaced."""
         found, residual = self.found.copy(), self.residual.copy()
         found[:, places], residual[:, places] = other.found, other.residual
-        return _SparseAttempt(self.right, found, residual)
+        return _SparseAttempt(self.right, found, residual, self.tolerance)
 
 
-def _refined(gram: "csr_array", elimination: "_SparseElimination", right: Numbers) -> _SparseAttempt:
+def _refined(gram: "csr_array", elimination: "_SparseElimination", right: Numbers, tolerance: float) -> _SparseAttempt:
     """Solve, and again for what is left, while that helps some column that does not pass yet."""
-    goal = _GOAL * _norms(right)
-    tried = _SparseAttempt(right, np.zeros_like(right), right)
+    goal = _GOAL * tolerance * _norms(right)
+    tried = _SparseAttempt(right, np.zeros_like(right), right, tolerance)
     for _ in range(elimination.refinements):
         found = tried.found + elimination.solve(tried.residual, goal)
-        before, tried = tried, _SparseAttempt(right, found, right - gram @ found)
+        before, tried = tried, _SparseAttempt(right, found, right - gram @ found, tolerance)
         helped = _norms(tried.residual) < 0.5 * _norms(before.residual)
         if not (helped & ~tried.passed).any():
             break
@@ -152,7 +160,7 @@ class _EliminationRound:
 
 @dataclass(frozen=True, eq=False)
 class _Rest:
-    """What one round leaves, not written out: as a product, and its diagonal."""
+    """What one round leaves, not written out: as a product, and its diagonal. In single precision."""
 
     inner: "csr_array"  # (r, r)
     beside: "csr_array"  # (r, e)
@@ -162,8 +170,12 @@ class _Rest:
     def diagonal(self) -> Numbers:
         return np.asarray(self.inner.diagonal() - self.beside.multiply(self.beside) @ self.inverse)
 
-    def __matmul__(self, column: Numbers) -> Numbers:
-        return np.asarray(self.inner @ column - self.beside @ (self.inverse * (self.above @ column)))
+    def __matmul__(self, columns: Numbers) -> Numbers:
+        across = self.above @ columns
+        across *= self.inverse[:, None]
+        found = self.inner @ columns
+        found -= self.beside @ across
+        return np.asarray(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +194,8 @@ class _SparseElimination:
         inverse = _reciprocal(gram.diagonal()[gone])
         lower = gram[left]
         beside = lower[:, gone]
-        rest = _Rest(lower[:, left], beside, beside.T.tocsr(), inverse)
+        single = beside.astype(np.float32)
+        rest = _Rest(lower[:, left].astype(np.float32), single, single.T.tocsr(), inverse.astype(np.float32))
         one = _EliminationRound(gone, left, beside.multiply(inverse[None]).tocsr(), inverse)
         return cls((one,), rest, _FIRST_ITERATIONS, 2)
 
@@ -262,18 +275,32 @@ def _meeting_few(gram: "csr_array", most: int, rng: np.random.Generator) -> Ints
 
 
 def _descended(gram: "csr_array | _Rest", right: Numbers, goal: Numbers, iterations: int) -> Numbers:
-    """SciPy's conjugate gradients, scaled by the diagonal, down to a residual of `goal` for each column."""
-    from scipy.sparse.linalg import LinearOperator, cg  # noqa: PLC0415 - SciPy is loaded where it is needed
+    """Conjugate gradients for all columns at once, scaled by the diagonal, in the precision of the matrix, each column
+    down to a residual of `goal`.
+    """
+    precision: Any = np.float32 if isinstance(gram, _Rest) else np.float64
+    scale = _reciprocal(np.maximum(gram.diagonal(), 0.0))[:, None].astype(precision)
+    residual: Numbers = right.astype(precision)
+    found = np.zeros_like(residual)
+    direction = scale * residual
+    left = _inner(residual, direction)
+    for _ in range(iterations):
+        if (_norms(residual) <= goal).all():
+            break
+        image: Numbers = gram @ direction
+        step = _ratio(left, _inner(direction, image))
+        residual -= np.multiply(step, image, out=image)
+        found += np.multiply(step, direction, out=image)
+        before, scaled = left, np.multiply(scale, residual, out=image)
+        left = _inner(residual, scaled)
+        direction *= _ratio(left, before)
+        direction += scaled
+    return found.astype(np.float64, copy=False)
 
-    scale = _reciprocal(np.maximum(gram.diagonal(), 0.0))
-    shape = (len(scale), len(scale))
-    matrix = LinearOperator(shape, matvec=lambda column: gram @ column, dtype=np.float64)
-    scaling = LinearOperator(shape, matvec=lambda column: scale * column, dtype=np.float64)
-    columns = [
-        cg(matrix, column, rtol=0.0, atol=enough, maxiter=iterations, M=scaling)[0]
-        for column, enough in zip(right.T, goal, strict=True)
-    ]
-    return np.stack(columns, axis=1)
+
+def _ratio(above: Numbers, below: Numbers) -> Numbers:
+    """Zero where nothing is left, or rounding has turned a square negative: such a column rests."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
 def _reciprocal(numbers: Numbers) -> Numbers:

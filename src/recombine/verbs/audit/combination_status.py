@@ -253,6 +253,11 @@ def pair_maps(support: Support, solved: Determinacy) -> tuple[PairMap, ...]:
     def of_groups(factors: Sequence[str] | Sequence[int]) -> list[Numbers]:
         return [support.groups(factors).total(one) for one in sums]
 
+    def of_pair(two: tuple[int, int]) -> PairMap:
+        pair = support.project(two)
+        found = solved if len(support.space.factors) == 2 else determinacy(pair)
+        return _pair_map(pair, found, cells, of_groups(two))
+
     def of_set(name: str, several: Sets) -> PairMap:
         alone = support.project([name])
         found = solved if len(support.space.factors) == 1 else determinacy(alone)
@@ -260,7 +265,7 @@ def pair_maps(support: Support, solved: Determinacy) -> tuple[PairMap, ...]:
 
     return (
         *(of_set(name, several) for name, several in sets),
-        *(_pair_map(support.project(two), cells, of_groups(two)) for two in pairs),
+        *map(of_pair, pairs),
     )
 
 
@@ -340,8 +345,7 @@ def _answer_sums(support: Support) -> tuple[Numbers, Numbers]:
     return added[0], added[1]
 
 
-def _pair_map(pair: Support, cells: int, sums: Sequence[Numbers]) -> PairMap:
-    found = determinacy(pair)
+def _pair_map(pair: Support, found: Determinacy, cells: int, sums: Sequence[Numbers]) -> PairMap:
     rows, columns = _axes(pair, found, cells)
     grid = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
     whole = pair.groups((0, 1)).lookup(grid)

@@ -73,7 +73,7 @@ def factor_coverage(support: Support) -> tuple[FactorCoverage, ...]:
 def _factor(support: Support, k: int) -> FactorCoverage:
     factor, counts = support.space.factors[k], support.effect_counts[k]
     order = np.argsort(-counts, kind="stable")
-    seen = [int(v) for v in order if counts[v] > 0]
+    seen = order[counts[order] > 0].tolist()
     shown = seen[:MOST_LISTED], seen[-MOST_LISTED:]
     commonest, rarest = ([ValueCount(factor.effect_labels[v], float(counts[v])) for v in some] for some in shown)
     never = tuple(factor.effect_labels[v] for v in np.flatnonzero(counts == 0)[:100])

@@ -18,7 +18,8 @@ from recombine.verbs.audit.leverage import WEAK, Leverage
 LISTED_SPACE = 10**6  # combinations of seen values up to which all of them are looked at
 _LISTED_SETS = 10**5  # the same for sets, each of which gets a code when it is listed
 _DRAWN = 20_000  # that stand for a larger space: shares have a standard error of 0.35 % at most
-_SOLVED_ONE_BY_ONE = 32  # leverages that are looked at where no inverse is affordable
+_SOLVED_ONE_BY_ONE = 16  # leverages that are looked at where no inverse is affordable: the columns of one go
+_SOLVED_WITH_SCORE = 32  # the same where the share of those like the tested decides how far a score is believed
 _SHOWN = 200  # combinations of each list that a record keeps; more than anybody reads on a page
 Reach = Callable[[Codes], Numbers]
 
@@ -130,8 +131,9 @@ def list_unseen(
     codes, sampled = unseen_combinations(support, values, listed=LISTED_SPACE, drawn=_DRAWN, seed=seed)
     is_determined = leverage.determinacy.determined(codes)
     open_, fixed = codes[~is_determined], codes[is_determined]
-    if not leverage.inverts and len(fixed) > _SOLVED_ONE_BY_ONE:
-        fixed = fixed[np.random.default_rng(seed).permutation(len(fixed))[:_SOLVED_ONE_BY_ONE]]
+    solved = _SOLVED_ONE_BY_ONE if reach is None else _SOLVED_WITH_SCORE
+    if not leverage.inverts and len(fixed) > solved:
+        fixed = fixed[np.random.default_rng(seed).permutation(len(fixed))[:solved]]
         sampled = True
     expected = expected_rows(support, open_)
     often = np.argsort(-expected, kind="stable")[:_SHOWN]
