@@ -250,7 +250,7 @@ def test_what_is_not_known_is_counted_and_never_graded_firm() -> None:
 
 def test_nothing_known_is_not_sound(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard itself: a test of residuals that nothing passes leaves every leverage unknown."""
-    monkeypatch.setattr(sparse_solver, "_OF_LEVERAGE", 0.0)
+    monkeypatch.setattr(sparse_solver, "_OF_LEVERAGE", -1.0)
     with only():
         audit = recombine.audit(digits("00 01 02 10 11 12 20 21"))
         assert audit.explain([(2, 2)])["leverage"].to_pylist() == [None]

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
 from types import FrameType, ModuleType
 from typing import Any, TextIO
 
@@ -27,6 +28,8 @@ from recombine.base.errors import OutputError
 
 _READ_TABLES_ONLY = ("audit", "evaluate", "lint", "plan", "predict", "split")
 _COMPILERS = "ibis.backends.sql.compilers"
+_LATER = ("ibis.examples", "dateutil.parser", "sqlglot.planner")
+"""What Ibis loads beside its work, and does not use: each is run when something of it is asked for."""
 _PEEKS = ("recombine", "pyarrow", "ibis.formats.pandas")
 """Who asks for pandas without needing it. recombine itself never does, so it is Arrow that asks in its name."""
 
@@ -46,9 +49,10 @@ class _Lighter(MetaPathFinder):
         """None for every other module, which Python then finds by itself."""
         if fullname == "pandas" and _asked_by().startswith(_PEEKS):
             raise ModuleNotFoundError("pandas is not loaded: nothing here needs it", name="pandas")
-        spec = PathFinder.find_spec(fullname, path, target) if fullname == _COMPILERS else None
-        if spec is not None:
-            spec.loader = _OneByOne()
+        late = fullname in _LATER
+        spec = PathFinder.find_spec(fullname, path, target) if late or fullname == _COMPILERS else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader) if late else _OneByOne()
         return spec
 
 

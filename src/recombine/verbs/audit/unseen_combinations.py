@@ -158,7 +158,7 @@ def _summary(
         of=determined,
         known=len(leverages),
         sampled=sampled,
-        median=float(np.median(leverages)) if len(leverages) else None,
+        median=float(np.quantile(leverages, 0.5)) if len(leverages) else None,  # np.median loads masked arrays
         p90=float(np.quantile(leverages, 0.9)) if len(leverages) else None,
         worst=float(leverages.max()) if len(leverages) else None,
         weak=int((leverages > WEAK).sum()),
