@@ -1,4 +1,4 @@
-"""Two audits of sets: what is compared is a set, whoever numbered its elements, and what is named are elements."""
+"""Two audits, or evaluations, of sets: what is compared is a set, whoever numbered it, and what is named are elements."""
 
 from itertools import combinations
 
@@ -60,3 +60,56 @@ def test_elements_are_named_and_sets_of_both_tables_meet() -> None:
     beside = recombine.audit({"g": ["A", "B+C"], "x": [1, 2]}, factors=["x"], sets={"genes": "g:+"})
     with pytest.raises(SettingError, match="is a set in the new audit alone"):
         recombine.diff(plain, beside)
+
+
+def answers_of(seed: int, letters: str) -> list[tuple[str, float, float, str]]:
+    """Rows of sets in random orders: how each is written, what is true, what was said, and its side."""
+    rng = np.random.default_rng(seed)
+    every = [one for size in (0, 1, 2) for one in combinations(letters, size)]
+    rows = []
+    for one in every:
+        side = "test" if len(one) == 2 and rng.random() < 0.5 else "train"
+        for _ in range(2):
+            truth = float(sum(map(ord, one)) % 5)
+            rows.append(("+".join(rng.permutation(one)) or "ctrl", truth, truth + rng.normal(), side))
+    return rows
+
+
+def evaluation_of(rows: list[tuple[str, float, float, str]]) -> recombine.Evaluation:
+    table = dict(zip(("given", "y", "said", "split"), map(list, zip(*rows, strict=True)), strict=True))
+    return recombine.evaluate(table, sets={"genes": "given:+"}, target="y", prediction="said", split="split")
+
+
+def plainly(rows: list[tuple[str, float, float, str]]) -> dict[frozenset[str], tuple[str, float]]:
+    """For each tested set its rung and mean squared error, by hand."""
+    known = {frozenset(one.split("+")) for one, _, _, side in rows if side == "train"}
+    elements = frozenset().union(*known)
+    errors: dict[frozenset[str], list[float]] = {}
+    for one, truth, said, side in rows:
+        if side == "test":
+            errors.setdefault(frozenset(one.split("+")), []).append((said - truth) ** 2)
+    rung = {one: "seen" if one in known else "unseen" if one <= elements else "novel" for one in errors}
+    return {one: (rung[one], float(np.mean(errors[one]))) for one in errors}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_evaluations_are_compared_set_by_set(seed, tmp_path) -> None:
+    rows = answers_of(seed, "ABCDEF"), answers_of(seed + 50, "FGEDCB" if seed % 2 else "FEDCBA")
+    old, new = map(evaluation_of, rows)
+    before, after = map(plainly, rows)
+    found = recombine.diff(old, new)
+    told = {(frozenset(row["genes"].split(" + ")), row["what"]) for row in found.table.to_pylist()}
+    expected = {(one, "lost") for one in before.keys() - after.keys()}
+    expected |= {(one, "gained") for one in after.keys() - before.keys()}
+    expected |= {(one, "rung") for one in before.keys() & after.keys() if before[one][0] != after[one][0]}
+    assert {one for one in told if one[1] != "score"} == expected
+    assert told
+    common = [one for one in before.keys() & after.keys() if before[one][0] == after[one][0] == "unseen"]
+    (score,) = (one for one in found.scores if one.name == "unseen")
+    assert score.combinations == len(common)
+    means = [np.mean([side[one][1] for one in common]) for side in (before, after)]
+    assert (score.old, score.new) == pytest.approx(tuple(means))
+    loaded = recombine.load(found.save(tmp_path / "diff"))
+    assert loaded.verdict == found.verdict
+    saved = [one.save(tmp_path / name) for name, one in (("old", old), ("new", new))]
+    assert recombine.diff(*saved).verdict == found.verdict
