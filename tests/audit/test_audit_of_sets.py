@@ -1,6 +1,7 @@
 """An audit of a table whose factor is a set: from the table to the sentence, the record and the page."""
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -146,3 +147,25 @@ def test_the_command_reads_sets(tmp_path) -> None:
 def test_where_a_set_is_read_from_is_checked() -> None:
     assert set_columns(None) == {}
     assert set_columns({"a": "b:, "})["a"].separator == ", "
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sets_beside_another_factor_are_held_out_whole_as_the_unseen_ones_are_missing(seed) -> None:
+    rng = np.random.default_rng(seed)
+    genes = "ABCDEF"
+    sets = [one for size in (0, 1, 2) for one in combinations(genes, size)]
+    seen = sets[:7] + [sets[place] for place in 7 + rng.choice(15, 10, replace=False)]
+    rows = [(one, line) for one in seen for line in "kr"]
+    values = rng.normal(size=len(rows)) + [3 * len(one) for one, _ in rows]
+    table = {"given": [list(one) for one, _ in rows], "line": [line for _, line in rows], "y": values}
+    found = recombine.audit(table, factors=["line"], sets={"genes": "given"}, target="y")
+    assert (found.additive.blocks, found.additive.untested_blocks) == ((("genes",),), ())
+    design = np.array([[line == "k", line == "r", *(gene in one for gene in genes)] for one, line in rows], dtype=float)
+    lost, mean = [], []
+    for block in seen:
+        own = np.array([one == block for one, _ in rows])
+        effects = np.linalg.lstsq(design[~own], values[~own], rcond=None)[0]
+        lost += np.square(design[own] @ effects - values[own]).tolist()
+        mean += np.square(values.mean() - values[own]).tolist()
+    assert found.expected.tested == len(rows)
+    assert found.expected.value == pytest.approx(1 - sum(lost) / sum(mean))

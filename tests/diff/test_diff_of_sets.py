@@ -1,4 +1,4 @@
-"""Two audits, or evaluations, of sets: what is compared is a set, whoever numbered it, and what is named are elements."""
+"""Two audits, or evaluations, of sets: a set is the same whoever numbered it, and what is named are elements."""
 
 from itertools import combinations
 

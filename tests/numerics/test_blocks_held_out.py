@@ -21,8 +21,8 @@ def test_it_is_the_fit_of_what_is_left(seed, share):
     values = rng.normal(size=(len(codes), 2))
     keys = codes[:, 0] * 3 + codes[:, 1]
     blocks = [np.flatnonzero(keys == key) for key in np.unique(keys)]
-    found = blocks_held_out(leverage_rows(codes, SIZES), values, blocks)
     design = design_matrix(codes, SIZES, constant=False)
+    found = blocks_held_out(leverage_rows(design), values, blocks)
     told = dict(zip(found.rows.tolist(), zip(found.said, found.leverage, strict=True), strict=True))
     open_ = 0
     for block in blocks:

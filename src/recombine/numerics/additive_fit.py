@@ -130,9 +130,8 @@ def without_own(answers: Numbers, tried: Ints, fitted: Numbers, leverage: Number
     )
 
 
-def leverage_rows(codes: Codes, sizes: Sizes) -> Numbers:
-    """(n, rank) A row for each combination: the product of two is the leverage of one on the other."""
-    design = design_matrix(codes, sizes, constant=False)
+def leverage_rows(design: Numbers) -> Numbers:
+    """(n, rank) A row for each combination of a design: the product of two is the leverage of one on the other."""
     eigenvalues, vectors = np.linalg.eigh(design.T @ design)
     kept = eigenvalues > _ROUNDING * eigenvalues[-1]
     return np.asarray(design @ (vectors[:, kept] / np.sqrt(eigenvalues[kept])))
@@ -145,7 +144,8 @@ def blocks_held_out(scores: Numbers, answers: Numbers, blocks: Iterable[Ints]) -
 
     >>> codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]], dtype=np.int32)
     >>> values = np.array([[0.0], [1.0], [2.0], [9.0], [4.0], [5.0]])
-    >>> found = blocks_held_out(leverage_rows(codes, (3, 2)), values, [np.array([3]), np.array([2, 3])])
+    >>> scores = leverage_rows(design_matrix(codes, (3, 2), constant=False))
+    >>> found = blocks_held_out(scores, values, [np.array([3]), np.array([2, 3])])
     >>> found.rows.tolist(), found.said.round(6).ravel().tolist(), found.untestable  # without both, 1 is a new value
     ([3], [3.0], 2)
     """

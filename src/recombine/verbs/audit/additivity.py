@@ -175,7 +175,7 @@ def additive_test(
     tried = _choose_tested(known, seed)
     found = leave_one_out(known, answers.values, tried)
     alone = _one_at_a_time(known, answers, found)
-    classes = None if unseen is None or codes.shape[1] <= 2 else missing_classes(known, *unseen)
+    classes = None if unseen is None else missing_classes(known, *unseen)
     in_blocks = any(one.factors != alone.factors for one in classes or ())
     tries: Mapping[str, Numbers] = {}
     chosen: str | None = None
@@ -265,8 +265,9 @@ def _losses_like_unseen(
     known: Support, answers: SeenAnswers, alone: HeldOutPart, classes: tuple[MissingClass, ...], *, seed: int
 ) -> Losses:
     """Losses of combinations that were held out as the unseen ones are missing, each kind with its share of these."""
-    affordable = sum(known.space.sizes) <= _WIDEST
-    scores = leverage_rows(known.codes, known.space.sizes) if affordable else None
+    effects = known.space.effects
+    affordable = effects.width <= _WIDEST
+    scores = leverage_rows(effects.rows(known.codes).dense()) if affordable else None
     richer = [name for name in alone.said if name in RULES]
     tested: list[tuple[MissingClass, HeldOutPart]] = []
     for one in classes:
@@ -280,13 +281,15 @@ def _losses_like_unseen(
     parts = [part for _, part in tested]
     weights, pieces = weigh_classes([(one, part.pieces) for one, part in tested])
     several = [_losses_of_rules(answers, part) for part in parts]
+    codes = np.concatenate([known.codes[part.rows] for part in parts])
     return Losses(
-        codes=np.concatenate([known.codes[part.rows] for part in parts]),
+        codes=codes,
         of_rule={name: np.concatenate([one[name] for one in several]) for name in several[0]},
         classes=classes,
         reach=_reach(parts),
         weights=weights,
         pieces=pieces,
+        elements=effects.elements(codes),
     )
 
 

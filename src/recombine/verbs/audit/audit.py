@@ -229,8 +229,9 @@ def _some_unseen(support: Support, leverage: Leverage, *, seed: int) -> tuple[Co
     nothing but themselves, or where no leverage of so many is to be had.
     """
     without_answers = support.target is None and support.vectors is None
-    sets = bool(support.space.set_factors)
-    if without_answers or sets or len(support.space.sizes) <= 2 or not leverage.inverts:
+    # a pair that was never seen is the whole combination; a set that was never seen is missing in all of them
+    fewest = 2 if support.space.set_factors else 3
+    if without_answers or len(support.space.sizes) < fewest or not leverage.inverts:
         return None
     values = [np.flatnonzero(island >= 0) for island in leverage.determinacy.islands]
     codes, _ = unseen_combinations(support, values, listed=_SORTED, drawn=_SORTED, seed=seed)

@@ -122,9 +122,12 @@ def missing_reason(several: Sequence[Sequence[str]]) -> str:
 
     >>> missing_reason([("colour", "shape")])
     'no tested combination was missing a whole pair of values (colour with shape), as these are'
+    >>> missing_reason([("genes",)])
+    'no tested combination was missing a whole set (genes), as these are'
     """
-    whole = "pair" if all(len(names) == 2 for names in several) else "conjunction"
-    return f"no tested combination was missing a whole {whole} of values ({conjunction_names(several)}), as these are"
+    sizes = {len(names) for names in several}
+    whole = "set" if sizes == {1} else "pair of values" if sizes == {2} else "conjunction of values"
+    return f"no tested combination was missing a whole {whole} ({conjunction_names(several)}), as these are"
 
 
 @dataclass(frozen=True, eq=False)
