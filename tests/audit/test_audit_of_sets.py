@@ -11,6 +11,7 @@ import pytest
 import recombine
 from recombine.base.errors import RecombineError
 from recombine.data.set_columns import set_columns
+from recombine.verbs.audit.additivity import additive_test
 from tests.commands import run_command
 
 GENES = [f"G{place:02d}" for place in range(12)]
@@ -160,12 +161,16 @@ def test_sets_beside_another_factor_are_held_out_whole_as_the_unseen_ones_are_mi
     table = {"given": [list(one) for one, _ in rows], "line": [line for _, line in rows], "y": values}
     found = recombine.audit(table, factors=["line"], sets={"genes": "given"}, target="y")
     assert (found.additive.blocks, found.additive.untested_blocks) == ((("genes",),), ())
+    assert found.expected.tested in (len(rows), 0)  # too little evidence tells no score
+    support = found.support
+    asked = [(line, one) for one in sets if one not in seen for line in "kr"]
+    _, losses = additive_test(support, (support.space.encode(asked), np.full(len(asked), 100.0)))
+    told = dict(zip(map(tuple, losses.codes.tolist()), losses.of_rule["additive"], strict=True))
     design = np.array([[line == "k", line == "r", *(gene in one for gene in genes)] for one, line in rows], dtype=float)
-    lost, mean = [], []
     for block in seen:
         own = np.array([one == block for one, _ in rows])
         effects = np.linalg.lstsq(design[~own], values[~own], rcond=None)[0]
-        lost += np.square(design[own] @ effects - values[own]).tolist()
-        mean += np.square(values.mean() - values[own]).tolist()
-    assert found.expected.tested == len(rows)
-    assert found.expected.value == pytest.approx(1 - sum(lost) / sum(mean))
+        codes = support.space.encode([(line, one) for one, line in rows if one == block])
+        missed = np.square(design[own] @ effects - values[own])
+        assert [told[code] for code in map(tuple, codes.tolist())] == pytest.approx(missed.tolist())
+    assert len(told) == len(rows)

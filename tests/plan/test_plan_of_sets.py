@@ -154,7 +154,7 @@ def test_an_element_that_cannot_be_had_is_named() -> None:
 
 def test_other_goals_say_that_they_know_no_sets() -> None:
     table = {"given": ["ctrl", "A+B", "C", "C"]}
-    for goal in ("pairs", "triples", "leverage", "variance"):
+    for goal in ("pairs", "triples", "variance"):
         with pytest.raises(SettingError, match="not planned for yet"):
             recombine.plan(table, sets={"drugs": "given:+"}, goal=goal)
     with pytest.raises(SettingError, match="a replay"):
@@ -185,3 +185,47 @@ def test_no_command_is_proposed_that_refuses_sets(tmp_path) -> None:
         assert steps
         for step in steps:
             assert run_command(tmp_path, *shlex.split(step)).returncode in (0, 3, 4)
+
+
+def _worst_and_mean(seen: list, unseen: list, genes: str) -> tuple[float, float]:
+    """The worst and the mean leverage of some sets beside a line, from the normal matrix written out."""
+    row = {
+        one: np.array([1.0, *(one[1] == line for line in "kr"), *(gene in one[0] for gene in genes)]) for one in seen
+    }
+    design = np.array(list(row.values()))
+    inverse = np.linalg.pinv(design.T @ design, rcond=1e-10)
+    asked = np.array(
+        [[1.0, *(line == mine for mine in "kr"), *(gene in one for gene in genes)] for one, line in unseen]
+    )
+    found = np.einsum("ij,jk,ik->i", asked, inverse, asked)
+    return float(found.max()), float(found.mean())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_line_lowers_the_worst_leverage_as_refitting_says(seed) -> None:
+    rng = np.random.default_rng(seed)
+    genes = "ABCDE"
+    space = [(one, line) for size in (0, 1, 2) for one in combinations(genes, size) for line in "kr"]
+    seen = [space[place] for place in sorted(rng.choice(len(space), 14, replace=False))] + [
+        (("A", "B"), "k"),
+        ((), "r"),
+    ]
+    seen = list(dict.fromkeys(seen))
+    table = {"given": [list(one) for one, _ in seen], "line": [line for _, line in seen]}
+    sets = {"genes": {"columns": "given", "smallest": 0, "largest": 2}}
+    found = recombine.plan(table, factors=["line"], sets=sets, goal="leverage", budget=6)
+    assert found.table.num_rows == 6
+    started, unseen = False, [one for one in space if one not in seen]
+    for line in found.table.to_pylist():
+        one = (tuple(line["genes"].split(" + ")) if line["genes"] != "control" else (), line["line"])
+        if np.isfinite(line["after"]) and started:
+            every = [_worst_and_mean([*seen, it], [x for x in unseen if x != it], genes)[0] for it in unseen]
+            assert line["after"] <= min(every) * 1.25  # a dozen candidates are tried, not all
+        unseen.remove(one)
+        seen.append(one)
+        if np.isfinite(line["after"]):
+            worst, mean = _worst_and_mean(seen, unseen, genes)
+            assert line["after"] == pytest.approx(worst)
+            assert not started or line["mean_leverage"] == pytest.approx(mean)
+            started = True
+    assert started

@@ -301,24 +301,25 @@ class LeverageUpdates:
 
     A row z makes A'A into A'A + z'z. By Sherman and Morrison its inverse B becomes B - Bz'zB / (1 + h), h = zBz' being
     the leverage of z, so the leverage of x falls by (xBz')² / (1 + h): no new inverse is needed.
-    Legend: v values of all factors, m combinations.
+    Legend: v values and elements of all factors, m combinations.
     """
 
-    columns: Ints  # (m, factors) where the ones of each combination stand
+    rows: Rows  # (m, v) what each combination adds up
     inverse: Numbers  # (v, v)
     leverage: Numbers  # (m,)
 
     @classmethod
-    def of(cls, seen: AdditiveDesign, codes: Codes, inverse: Numbers) -> "LeverageUpdates":
+    def of(cls, rows: Rows, inverse: Numbers) -> "LeverageUpdates":
         """Start from an inverse of A'A on its range."""
-        columns = seen.at(codes)
-        chunks = np.array_split(columns, max(1, len(codes) // 2**16))
-        parts = [inverse[part[:, :, None], part[:, None, :]].sum(axis=(1, 2)) for part in chunks]
-        return cls(columns, inverse, np.concatenate(parts))
+        return cls(rows, inverse, rows.quadratic(inverse))
+
+    @cached_property
+    def _held(self) -> "csr_array":
+        return self.rows.sparse()
 
     def between(self, line: int) -> Numbers:
         """For every combination, how much its answer shares with that of one of them: xBz'."""
-        return np.asarray(self._pull(line)[self.columns].sum(axis=1))
+        return np.asarray(self._held @ self._pull(line))
 
     def after(self, line: int) -> Numbers:
         """Every leverage once that one is collected."""
@@ -331,7 +332,7 @@ class LeverageUpdates:
         self.inverse -= np.outer(pull, pull / scale)
 
     def _pull(self, line: int) -> Numbers:
-        return np.asarray(self.inverse[:, self.columns[line]].sum(axis=1))
+        return np.asarray(self.inverse[:, self.rows.take(np.array([line])).columns].sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,13 +56,7 @@ class IncidenceFit:
 
     def leverage(self, asked: Rows) -> Numbers:
         """a (A'WA)+ a' of any rows, which must be determined."""
-        found = np.empty(len(asked))
-        step = max(1, _MOST_ENTRIES // max(asked.width, 1))
-        for start in range(0, len(asked), step):
-            part = asked.take(np.arange(start, min(start + step, len(asked))))
-            pulled = part.sums(self.inverse)[part.owners, part.columns]
-            found[start : start + step] = np.bincount(part.owners, weights=pulled, minlength=len(part))
-        return np.maximum(found, 0.0)
+        return np.maximum(asked.quadratic(self.inverse), 0.0)
 
 
 def incidence_answers(effects: Effects, codes: Codes, values: Numbers, weights: Numbers, asked: Codes) -> Numbers:

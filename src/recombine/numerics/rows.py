@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+_AT_A_TIME = 2**16  # rows
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Where the ones of each row stand, of so many columns (`width`).
@@ -91,6 +94,21 @@ class Rows:
     def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The sum of a number for each column, or several, over the columns of each row: exact for whole numbers."""
         return np.asarray(self.sparse(values.dtype) @ values)
+
+    def quadratic(self, matrix: Numbers) -> Numbers:
+        """a M a' of each row a: the sum of a matrix over all pairs of its columns.
+
+        >>> Rows.listed([[0, 2], [], [1]], width=3).quadratic(np.arange(9.0).reshape(3, 3)).tolist()
+        [16.0, 0.0, 4.0]
+        """
+        found = np.zeros(len(self))
+        for some in np.array_split(np.arange(len(self)), max(1, len(self) // _AT_A_TIME)):
+            part = self.take(some)
+            often = part.lengths[part.owners]
+            left, right = np.repeat(part.columns, often), part.columns[ranges(part.starts[part.owners], often)]
+            owner = np.repeat(part.owners, often)
+            found[some] = np.bincount(owner, weights=matrix[left, right], minlength=len(part))
+        return found
 
     def back(self, values: npt.NDArray[Any]) -> Numbers:
         """The sum of a number for each row, or several, over the rows that hold each column."""

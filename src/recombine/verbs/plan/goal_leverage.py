@@ -17,14 +17,16 @@ from recombine.base.errors import TableError
 from recombine.base.progress import Progress
 from recombine.base.words import measure
 from recombine.data.support import Support
-from recombine.numerics.additive_design import AdditiveDesign, LeverageUpdates, inverse_on_range
+from recombine.numerics.additive_design import AdditiveDesign, Inverse, LeverageUpdates, inverse_on_range
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers
+from recombine.numerics.incidence_fit import IncidenceFit
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.leverage import WEAK
 from recombine.verbs.plan.choice import NOTHING_LEFT, Choice, PlanMeasure, PlanNeed, first_best
 from recombine.verbs.plan.collectable import Collectable, add_combinations
 from recombine.verbs.plan.goal_determined import plan_determined
+from recombine.verbs.plan.set_basis import plan_set_basis
 
 LISTED = 3 * 10**5  # combinations of a space up to which every leverage is kept
 DEFAULT_BUDGET = 50.0  # there is no end to reach for, so without a budget it is a list that can be read
@@ -38,34 +40,48 @@ _NOISE = 1e-9  # a worst leverage is known to so many digits; what lies below is
 
 def leverage_updates(support: Support, solved: Determinacy, codes: Codes) -> LeverageUpdates:
     """Leverages of determined combinations that rows can be added to, from one inverse over all values."""
-    seen = AdditiveDesign(support.codes, support.space.sizes)
-    if seen.width > _LARGEST_INVERSE:
+    effects = support.space.effects
+    if effects.width > _LARGEST_INVERSE:
         raise TableError(
-            f"the factors have {seen.width:,} values together",
+            f"the factors have {effects.width:,} {support.space.effect_unit.replace(' ', 's ')}s together",
             why=f"every leverage is kept up to date in one matrix of all values, {_LARGEST_INVERSE:,} at most",
             instead="group rare values, plan for fewer factors, or take goal='determined'",
         )
-    islands, factors = np.concatenate(solved.islands), len(solved.islands)
-    factor = np.repeat(np.arange(factors), [len(island) for island in solved.islands])
-    # a constant may be added to one factor and taken from the first: Σ (e_k - e_0)(e_k - e_0)' over the factors k
-    shifts = np.eye(factors)
-    shifts[0], shifts[:, 0] = -1.0, -1.0
-    shifts[0, 0] = factors - 1
-    inverse = inverse_on_range(seen.gram(), islands, factor, shifts, rank=solved.rank if solved.deficit else None)
+    inverse = _incidence_inverse(support, solved) if support.space.set_factors else _one_hot_inverse(support, solved)
     if not inverse.condition <= _WORST_CONDITION:
         raise TableError(
             "the leverages of this table cannot be computed to their last digits",
             why="some differences between values are fixed by the seen combinations only through very long detours",
             instead="take goal='determined' or 'pairs', plan for fewer factors, or leave out values that hardly occur",
         )
-    return LeverageUpdates.of(seen, codes, inverse.matrix)
+    return LeverageUpdates.of(effects.rows(codes), inverse.matrix)
+
+
+def _incidence_inverse(support: Support, solved: Determinacy) -> Inverse:
+    fit = IncidenceFit.of(support.space.effects.rows(support.codes), rank=solved.rank)
+    return Inverse(fit.inverse, fit.condition)
+
+
+def _one_hot_inverse(support: Support, solved: Determinacy) -> Inverse:
+    seen = AdditiveDesign(support.codes, support.space.sizes)
+    islands, factors = np.concatenate(solved.islands), len(solved.islands)
+    factor = np.repeat(np.arange(factors), [len(island) for island in solved.islands])
+    # a constant may be added to one factor and taken from the first: Σ (e_k - e_0)(e_k - e_0)' over the factors k
+    shifts = np.eye(factors)
+    shifts[0], shifts[:, 0] = -1.0, -1.0
+    shifts[0, 0] = factors - 1
+    return inverse_on_range(seen.gram(), islands, factor, shifts, rank=solved.rank if solved.deficit else None)
 
 
 def plan_leverage(
     collectable: Collectable, *, budget: float | None, seed: int, tell: Progress, pool: Codes | None = None
 ) -> Choice:
     """Choose what lowers the worst leverage most."""
-    first = plan_determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool, spread=False)
+    first = (
+        plan_set_basis(collectable, budget=budget, seed=seed, tell=tell)
+        if collectable.space.set_factors
+        else plan_determined(collectable, budget=budget, seed=seed, tell=tell, pool=pool, spread=False)
+    )
     support = add_combinations(collectable.support, first.codes)
     whole = Collectable(support, collectable.costs)
     found = determinacy(support, seed=seed)

@@ -82,14 +82,16 @@ def _unused(name: str, setting: Any, goal: str) -> SettingError:
 
 
 def check_sets(set_factors: Sequence[int], *, goal: str, replay: bool) -> None:
-    """Refuse what is not known of sets: other goals than "determined" and "balance", and a replay."""
-    if not set_factors or (goal in ("determined", "balance") and not replay):
+    """Refuse what is not known of sets: the goals of pairs, triples and networks, and a replay."""
+    if not set_factors or (goal in ("determined", "leverage", "balance") and not replay):
         return
     raise SettingError(
         "a replay (--replay) of sets" if replay else f"goal={goal!r} with a factor whose value is a set",
-        why="sets are planned for by what their elements add up to, or by rows; pairs of elements, leverages and "
-        "learners are not planned for yet",
-        instead="leave the replay out" if replay else "write goal='determined' (--goal determined), or 'balance'",
+        why="sets are planned for by what their elements add up to, or by rows; pairs of elements and learners "
+        "are not planned for yet",
+        instead="leave the replay out"
+        if replay
+        else "write goal='determined' (--goal determined), 'leverage' or 'balance'",
     )
 
 
