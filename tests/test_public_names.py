@@ -55,6 +55,7 @@ PUBLIC = [
     "diff",
     "evaluate",
     "evaluate_vectors",
+    "limited",
     "lint",
     "load",
     "plan",

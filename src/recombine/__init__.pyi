@@ -1,4 +1,5 @@
 from .base.errors import RecombineError as RecombineError
+from .base.limits import limited as limited
 from .base.result import Result as Result
 from .base.result import load as load
 from .base.version import __version__ as __version__

@@ -114,6 +114,7 @@ _STANDS_FOR = {
     "NAMES": "metric",
     "SCORE": "score",
     "SECONDS": "time-limit",
+    "SIZE": "memory-limit",
     "TRUTH": "truth",
     "WEIGHTS": "salience",
     "WORDS": "status",

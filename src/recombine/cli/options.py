@@ -80,6 +80,29 @@ def check_page(path: Path | None) -> None:
         )
 
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
+
+
+def size(written: str | None) -> int | None:
+    """Bytes, as people write them.
+
+    >>> size("2GB"), size("512 MiB"), size(None)
+    (2000000000, 536870912, None)
+    """
+    if written is None:
+        return None
+    found = _SIZE.fullmatch(written.strip())
+    if found is None:
+        raise SettingError(
+            f"--memory-limit {written}",
+            why="it is not an amount of memory",
+            instead="write a number and its unit, for example --memory-limit 2GB",
+        )
+    number, unit, binary = found.groups()
+    base = 1024.0 if binary else 1000.0
+    return int(float(number) * base ** " KMGT".index(unit.upper() or " "))
+
+
 _DIGITS = 18
 _SET_SIZE = re.compile(r",(smallest|largest)=(\d{1,9})")
 _SET_SIZES = re.compile(rf"(?:{_SET_SIZE.pattern})+$")

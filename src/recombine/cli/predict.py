@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import recombine
+from recombine.base import limits
 from recombine.base.errors import SettingError
 from recombine.base.words import measure, percent, percent_range
 from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
@@ -22,7 +23,7 @@ from recombine.verbs.predict.kernel.order_weights import MOST_FACTORS
     first=("factors", "target", "model", "inputs", "report"),
     own="Forecast",
     panels={
-        "With --inputs": ("unlabelled", "kernel", "seen_score", "rows", "rows_per_combination", "time_limit"),
+        "With --inputs": ("unlabelled", "kernel", "seen_score", "rows", "rows_per_combination"),
         "Testing the forecast": ("rehearse", "learner", "backtest", "truth", "fail_under"),
     },
 )
@@ -77,10 +78,6 @@ def predict(
     rows_per_combination: Annotated[
         int | None, typer.Option(help="Rows that are looked at of each combination.")
     ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds that solving on the examples may take; default: 3600."),
-    ] = None,
     rehearse: Annotated[
         bool,
         typer.Option(
@@ -131,7 +128,7 @@ def predict(
         "seen_score": seen_score,
         "rows": rows,
         "rows_per_combination": rows_per_combination,
-        "time_limit": time_limit,
+        "time_limit": None if inputs is None else limits.current().seconds,
     }
     given = {name: value for name, value in told.items() if value is not None}
     examples = recombine.Examples(inputs, symbols=symbols, **given)  # type: ignore[arg-type]

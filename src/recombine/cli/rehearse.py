@@ -7,6 +7,7 @@ import typer
 from rich.markup import escape
 
 import recombine
+from recombine.base import limits
 from recombine.base.words import amount, measure, percent, percent_range
 from recombine.cli import gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
@@ -35,7 +36,6 @@ def rehearse(
         typer.Option(help="Right answers of unseen combinations: a column of the table, or another table."),
     ] = None,
     rounds: Annotated[int, typer.Option(help="How often the learner is trained anew.")] = 5,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds that one run of a command may take.")] = None,
     fail_under: Annotated[
         table_options.Many,
         table_options.gate_option("A CI gate: expected=0.8 (the low end of the score to expect) or lift=0."),
@@ -59,7 +59,7 @@ def rehearse(
             inputs=inputs,
             truth=truth,
             rounds=rounds,
-            time_limit=time_limit,
+            time_limit=limits.current().seconds,
             seed=seed,
             progress=watch.step,
             factors=named,

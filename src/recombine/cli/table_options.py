@@ -16,6 +16,7 @@ import typer
 from typer.models import OptionInfo
 
 from recombine.base.errors import SettingError
+from recombine.base.limits import limited
 from recombine.cli import completion, options
 from recombine.data.locations import is_model
 
@@ -166,6 +167,26 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
+_LIMITS = "limits"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitOptions:
+    """What a command that reads a table may take."""
+
+    panel: ClassVar = "Limits"
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds that it may take: tests that are not done by then are left out, and the verdict says so."
+        ),
+    ] = None
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(help="Memory that it may take, as in 2GB: what does not fit goes to disk, or is refused."),
+    ] = None
+
+
 def takes_groups(
     *, first: Sequence[str], own: str, panels: Mapping[str, Sequence[str]] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -180,6 +201,7 @@ def takes_groups(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
         groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+        groups |= {_LIMITS: LimitOptions} if any(issubclass(one, RowOptions) for one in groups.values()) else {}
         single = [
             one.replace(annotation=_under(hints[name], headings.get(name, own)))
             for name, one in inspect.signature(command).parameters.items()
@@ -206,7 +228,9 @@ def takes_groups(
             }
             for rows in (group for group in made.values() if isinstance(group, RowOptions)):
                 given |= {name: rows.source(given[name]) for name in _TABLES if name in given}
-            command(**given, **made)
+            given_limits = made.pop(_LIMITS, LimitOptions())
+            with limited(seconds=given_limits.time_limit, memory=options.size(given_limits.memory_limit)):
+                command(**given, **made)
 
         parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in single] + unfolded
         flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

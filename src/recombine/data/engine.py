@@ -19,6 +19,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
+from recombine.base import limits
 from recombine.base.errors import RecombineError, SourceError
 from recombine.data.engine_errors import UNREAD_LINES, first_line
 from recombine.data.locations import OBJECT_STORES, scheme_of, suffix_of
@@ -45,12 +46,12 @@ class OpenTable:
 
 def run(backend: Any, expression: Any, progress: Progress | None) -> pa.Table:
     """The answer to a question as an Arrow table."""
-    if progress is None:
+    if progress is None and limits.current().seconds is None:
         return backend.to_pyarrow(expression)
     with ThreadPoolExecutor(max_workers=1) as pool:
         answer = pool.submit(backend.to_pyarrow, expression)
         try:
-            return _watched(answer, backend, progress)
+            return _watched(answer, backend, progress or (lambda _: None))
         except BaseException:
             while not answer.done():  # once is not enough: the engine may not have begun yet
                 _interrupt(backend)
@@ -84,13 +85,16 @@ def limit_memory(connection: Any) -> None:
 
 
 def process_limit() -> int | None:
-    """How many bytes of addresses the system allows this process; None where it sets no limit."""
+    """How many bytes this process may take, by the system's limit of its addresses or by `limits.limited`, whichever is
+    less; None where there is neither.
+    """
+    told = limits.current().memory
     try:
         import resource  # noqa: PLC0415 - there is none on Windows
     except ModuleNotFoundError:
-        return None
+        return told
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else int(limit)
+    return min((one for one in (told, limit) if one not in (None, resource.RLIM_INFINITY)), default=None)
 
 
 def _watched(answer: "Future[pa.Table]", backend: Any, progress: Progress) -> pa.Table:
@@ -101,6 +105,7 @@ def _watched(answer: "Future[pa.Table]", backend: Any, progress: Progress) -> pa
             if answer.done():  # the engine's own time-out, not ours
                 raise
             progress(_share_done(backend))
+            limits.refuse_if_late("the table was counted")
 
 
 def _share_done(backend: Any) -> float | None:

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from recombine.base import limits
 from recombine.base.checks import check_number, check_whole
 from recombine.base.errors import TableError
 from recombine.base.grades import MATERIAL_LOSS
@@ -232,11 +233,11 @@ def held_out(
             return HoldoutScheme(tried, 1 / len(learner.answers), len(tried))
     plan = HoldoutPlan.of(len(learner.answers), share=share, folds=folds, seed=learner.seed)
     found: list[HeldOutAnswers] = []
-    for train, test in plan.rounds:
+    for train, test in limits.within_time(plan.rounds, "rounds of the back-test"):
         if progress:
             progress("back-testing", len(found) / len(plan.rounds))
         found.append(fold(learner, salience, train, test))
-    return HoldoutScheme(joined(found), plan.share, len(plan.rounds))
+    return HoldoutScheme(joined(found), plan.share, len(found))
 
 
 def record_of(learner: FittedLearner, tested: HoldoutScheme) -> Backtest:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recombine.base import limits
 from recombine.base.errors import RecombineError
 from recombine.base.grades import FEWEST_TESTED
 from recombine.base.progress import Progress
@@ -73,7 +74,7 @@ def held_out_classes(
     some = asked[:: max(len(asked) // _LOOKED_AT, 1)]
     found: list[HeldOutClass] = []
     classes = missing_classes(known, codes[some], np.ones(len(some)))
-    for missing in classes:
+    for missing in limits.within_time(classes, "kinds of unseen combinations tested in blocks"):
         if progress:
             progress("back-testing in blocks", len(found) / len(classes))
         one = (
@@ -106,7 +107,7 @@ def _in_blocks(learner: FittedLearner, salience: Salience | str, missing: Missin
         chosen = np.random.default_rng(learner.seed).choice(len(blocks), size=most, replace=False)
         blocks = [blocks[number] for number in np.sort(chosen)]
     found: list[HeldOutAnswers] = []
-    for block in blocks:
+    for block in limits.within_time(blocks, "blocks held out"):
         try:
             rest = np.setdiff1d(np.arange(len(known)), block)
             told = block_out(learner, block) if at_once else None

@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from recombine.base import limits
 from recombine.base.checks import check_choice, check_number, check_seed
 from recombine.base.errors import SettingError, TableError
 from recombine.data.support import Support
@@ -290,8 +291,9 @@ def refuse_too_large(support: Support, weights: Weights, *, questions: int, rows
 
 
 def installed() -> float:
-    """The machine's memory in bytes, or what a container was given of it."""
+    """The machine's memory in bytes, or what a container, or `limits.limited`, was given of it."""
     found = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    found = min(found, limits.current().memory or found)
     with suppress(OSError, ValueError):  # no such limit, or none set ("max")
         found = min(found, float(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
     return found

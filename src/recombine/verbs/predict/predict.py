@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from recombine.base import limits
 from recombine.base.errors import RecombineError, SettingError
 from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.base.progress import Progress, silent
@@ -290,7 +291,7 @@ def _assemble(
         unit=support.space.effect_unit,
     )
     return Prediction(
-        verdict=verdict.verdict(found),
+        verdict=verdict.verdict(found) + limits.partial(),
         grade=verdict.grade(found),
         reasons=verdict.reasons(found),
         counts=counts,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Unpack, cast
 import numpy as np
 import pyarrow as pa
 
-from recombine.base import records
+from recombine.base import limits, records
 from recombine.base.checks import check_number, check_seed, check_whole
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
@@ -195,14 +195,16 @@ def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two hav
     found = untried if untried.expected.reason else _try(untried, taught, examples, unseen, rounds, seed, tell)
     never = "" if unseen.zeros is None else f" {unseen.zeros.sentence_of('unseen combination')}"
     if found.expected.abstains:
-        return replace(found, verdict=f"{wording.verdict(found)}{never}", reasons=wording.reasons(found))
+        return replace(
+            found, verdict=f"{wording.verdict(found)}{never}{limits.partial()}", reasons=wording.reasons(found)
+        )
     # whose right answers are known cannot have been left out for them unnoticed
     sign = selection_sign(examples.support, determinacy(examples.support), seed=seed) if unseen.truth is None else None
     assumption = ASSUMPTION_OF_SETS if support.space.set_factors else ASSUMPTION
     assumed = (assumption,) if unseen.truth is None and sign is None else ()
     return replace(
         found,
-        verdict=f"{wording.verdict(found)}{f' {sign.warning}' if sign else ''}{never}",
+        verdict=f"{wording.verdict(found)}{f' {sign.warning}' if sign else ''}{never}{limits.partial()}",
         grade=at_most(sign.limit if sign else "sound", earned(found.expected)),
         reasons=(*wording.reasons(found), *assumed),
     )
@@ -296,6 +298,7 @@ def _try(
         )
         return replace(untried, expected=replace(untried.expected, reason=reason))
     trial = _trial(learner, examples, chosen, seed, tell)
+    chosen = chosen[: int(trial.round.max()) + 1]
     found = forecast(
         trial,
         asked,
@@ -345,6 +348,7 @@ def _trial(
         for number, one in enumerate(chosen)
     ]
     answers = _answers(learner, parts, tell)
+    parts, chosen = parts[: len(answers)], chosen[: len(answers)]  # fewer where there was no more time
     richer = None if _sees_inputs(examples) else chosen_rule(examples.support, seed=seed)
     scores, simple = [], []
     for (train, test, _), said in zip(parts, answers, strict=True):
@@ -370,7 +374,7 @@ def _answers(learner: Learner, parts: list[Part], tell: Progress) -> list[Number
         tell(step, None)
         return learner.answer_all(parts)
     found = []
-    for number, (train, test, seed) in enumerate(parts):
+    for number, (train, test, seed) in enumerate(limits.within_time(parts, "rounds of the rehearsal")):
         tell(step, number / len(parts))
         found.append(learner.answer(train, test, seed=seed))
     return found

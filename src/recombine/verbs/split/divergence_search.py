@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recombine.base import limits
 from recombine.base.checks import check_number, check_whole, is_number, is_whole
 from recombine.base.errors import SettingError
 from recombine.base.words import count, measure
@@ -199,6 +200,9 @@ def search(
             best = now if now.better_than(best, goal) else best
         if progress and done % 16 == 0:
             progress(done / rounds)
+        if limits.current().time_is_up:
+            limits.current().stop(done + 1, rounds, "rounds of the search")
+            break
     return best
 
 
@@ -400,7 +404,7 @@ class CompoundDivergence(Splitter):
         """The same, telling how far it is: `progress` is called with the share that is done."""
         wanted = self._wanted(support)
         best: BestSides | None = None
-        for place in range(self.tries):
+        for place in limits.within_time(range(self.tries), "tries of the search"):
             rng = self.rng(fold, f"try {place}")
             tell = _part_of(progress, place, self.tries)
             found = search(wanted, rng, rounds=self.rounds, progress=tell)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recombine.base import limits
 from recombine.base.decoding import FileName, revive_all
 from recombine.base.errors import SettingError
 from recombine.base.grades import Grade
@@ -284,7 +285,7 @@ def summarize_split(
     assignment = pa.table({**labels, SIDE_COLUMN: words, **told, free_name("rows", labels): rows})
     rungs = () if decided.rungs is None else _count_rungs(support, decided, decided.rungs)
     return Split(
-        verdict=_verdict(sides, decided, column),
+        verdict=_verdict(sides, decided, column) + limits.partial(),
         grade="sound",
         reasons=(
             *_values_at_risk(assignment, splitter, decided),
