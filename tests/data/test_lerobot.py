@@ -2,8 +2,11 @@
 
 import json
 import shutil
+import tarfile
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -11,6 +14,7 @@ import recombine
 from recombine.base.errors import RecombineError
 from recombine.cli.app import app
 from recombine.data.lerobot import READER
+from tests.data import lerobot_written
 from tests.data.lerobot_folders import evaluation, version_2, version_3, write_json, write_lines, write_parquet
 
 TASKS = [f"pick the {thing} from the {place}" for thing in ("cup", "ball", "Löffel") for place in ("table", "棚")]
@@ -34,6 +38,43 @@ def test_version_3_has_a_row_for_each_episode_with_its_task(tmp_path, index, nam
 
 def test_version_2_reads_the_same(tmp_path):
     assert columns(version_2(tmp_path / "2", TASKS)) == columns(version_3(tmp_path / "3", TASKS))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("written")
+    with tarfile.open(Path(__file__).with_name("lerobot_written.tar.xz")) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.mark.parametrize("version", ["0.3.3", "0.4.4", "0.6.1"])
+def test_what_lerobot_wrote_itself_is_read(written, version):
+    found = columns(written / version)
+    tasks = lerobot_written.TASKS
+    assert {name: found[name] for name in ("episode_index", "length", "task", "robot_type")} == {
+        "episode_index": list(range(12)),
+        "length": [3 + place % 2 for place in range(12)],
+        "task": tasks,
+        "robot_type": ["so101_follower"] * 12,
+    }
+
+
+@pytest.mark.parametrize("version", ["0.3.3", "0.4.4", "0.6.1"])
+def test_the_frames_that_lerobot_wrote_tell_the_tasks_too(written, version, tmp_path):
+    folder = shutil.copytree(written / version, tmp_path / "d")
+    lines, parts = folder / "meta/episodes.jsonl", list(folder.glob("meta/episodes/**/*.parquet"))
+    for part in parts:
+        write_parquet(part, pq.read_table(part).drop_columns(["tasks"]))
+    if not parts:
+        rows = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+        write_lines(lines, [{name: row[name] for name in ("episode_index", "length")} for row in rows])
+    assert columns(folder)["task"] == lerobot_written.TASKS
+
+
+def test_a_task_may_hold_what_unicode_calls_the_end_of_a_line(tmp_path):
+    tasks = ["pick\u2028up the cup", "put\x85down\u2029the cup"]
+    assert columns(version_2(tmp_path / "d", tasks))["task"] == tasks
 
 
 def test_an_episode_with_several_tasks_keeps_them_as_a_list_too(tmp_path):

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import recombine
 from recombine.base.grades import Expected
 from recombine.data.support import Support
 from recombine.numerics.intervals import newcombe, student_ends, wilson
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate.forecast_comparison import compare_forecast
+from recombine.verbs.evaluate.outcomes import Score
 from recombine.verbs.evaluate.part_groups import part_groups
 from recombine.verbs.evaluate.scores import part_scores, scores, shrunk
 from tests.evaluate import twins
@@ -46,6 +48,42 @@ def test_every_share_of_an_evaluation_has_an_interval_within_0_and_1(cells):
         within(low, value, high)
     pulled = shrunk(found, FEW)
     assert ((pulled.low >= 0) & (pulled.low <= pulled.high) & (pulled.high <= 1)).all()
+
+
+def graded(scores, *, better="higher"):
+    """An evaluation of a column of scores, over two factors."""
+    table = {"a": [f"a{k % 3}" for k in range(len(scores))], "b": [f"b{k // 3 % 2}" for k in range(len(scores))]}
+    score = Score("match", better)
+    return recombine.evaluate(table | {"match": scores}, factors=["a", "b"], score=score, intervals=FEW, causes=False)
+
+
+@pytest.mark.parametrize("kind", [int, float, bool])
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_a_column_of_zeros_and_ones_is_a_share(kind, better, tmp_path):
+    bad = (5, 17, 40) if better == "higher" else set(range(72)) - {5, 17, 40}
+    found = graded([kind(k not in bad) for k in range(72)], better=better)
+    assert found.score.is_share
+    for side in found.sides:
+        within(side.low, side.score, side.high)
+    for one in found.worst:
+        within(one.low, one.shrunk, one.high)
+    assert "match 96 %" in found.verdict if better == "higher" else "match 4 %" in found.verdict
+    assert found.record().data["score"]["share"] is True
+    found.save(tmp_path / "found")
+    assert recombine.load(tmp_path / "found").score == found.score
+
+
+def test_fewer_errors_and_more_right_answers_are_one_thing():
+    wrong = [float(k in (5, 17, 40)) for k in range(72)]
+    one, other = graded([1 - score for score in wrong]), graded(wrong, better="lower")
+    for right, error in zip(one.worst, other.worst, strict=True):
+        assert right.combination == error.combination
+        assert (right.low, right.shrunk, right.high) == pytest.approx((1 - error.high, 1 - error.shrunk, 1 - error.low))
+
+
+@pytest.mark.parametrize("other", [0.5, 2.0, -1.0])
+def test_one_score_between_is_no_share(other):
+    assert not graded([1.0, 0.0, 1.0, 1.0, 0.0] * 9 + [other]).score.is_share
 
 
 def test_values_of_blocks_that_were_held_out_whole_count_each_block_once():

@@ -197,7 +197,9 @@ def _bad_group(data: Data) -> Headline | None:
         return None
     where = shorten(", ".join(f"{value(name)}={value(one)}" for name, one in worst["group"].items()), 120)
     expected = f"{percent(worst['expected'])} would be expected of its parts; {whole(worst['rows'])} rows"
-    return Headline(percent(worst["score"]), f"of {where} are right", [expected])
+    name = data["score"]["name"]
+    what = f"of {where} are right" if name == "accuracy" else f"{value(name)} of {where}"
+    return Headline(percent(worst["score"]), what, [expected])
 
 
 def _unseen(data: Data) -> int:

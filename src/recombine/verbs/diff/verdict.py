@@ -177,7 +177,7 @@ def score_name(score: ScoreChange) -> str:
     """A score by the name that a person would use."""
     if score.name == HELD_OUT:
         return "the share that adding up effects gets right" if score.share else "what adding up effects explains (R²)"
-    if score.share:
+    if score.score == "accuracy":
         return "right answers" if score.paired else "share of right answers"
     return {"r2": "R²"}.get(score.score, score.score)
 

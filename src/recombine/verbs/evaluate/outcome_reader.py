@@ -25,7 +25,7 @@ from recombine.data.support_assembly import encoded, floats, refuse_no_rows, wit
 from recombine.numerics.groups import Codes, Groups, Ints, Numbers, group, number, totals
 from recombine.verbs.evaluate import scoring as states
 from recombine.verbs.evaluate.outcomes import Kind, Mask, Outcomes
-from recombine.verbs.evaluate.prediction_query import TAUGHT, GatheredLines
+from recombine.verbs.evaluate.prediction_query import NOT_BINARY, TAUGHT, GatheredLines
 from recombine.verbs.evaluate.scoring import PredictionQuestion, Scoring
 
 _MOST_CLASSES = 10_000
@@ -132,7 +132,10 @@ def outcomes_of(gathered: GatheredLines, question: PredictionQuestion, source: P
         kind=gathered.scoring.kind,
         classes=kept.matched.classes,
         **tested.answers(),
-        score=gathered.scoring.score,
+        score=replace(
+            gathered.scoring.score,
+            binary=NOT_BINARY in table.column_names and not tested.column(NOT_BINARY).any(),
+        ),
         left_out=left_out,
     )
     paired = tested.paired() if question.other is not None else None

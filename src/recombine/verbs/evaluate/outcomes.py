@@ -45,16 +45,17 @@ UNKNOWN = "unknown"
 class Score:
     """How a row is scored, and which way is better.
 
-    `name` is accuracy, mse, r2, logloss, or the column that holds the scores.
+    `name` is accuracy, mse, r2, logloss, or the column that holds the scores; it is `binary` where each is 0 or 1.
     """
 
     name: str
     better: Literal["higher", "lower"]
+    binary: bool = False
 
     @property
     def is_share(self) -> bool:
-        """Whether a score is a share of right answers, which is told in percent and points."""
-        return self.name == "accuracy"
+        """Whether a score is a share of rows, which is told in percent and points."""
+        return self.name == "accuracy" or self.binary
 
     @property
     def rows_better(self) -> Literal["higher", "lower"]:
@@ -317,8 +318,8 @@ def _optional(sums: pa.Table, name: str) -> Numbers | None:
 
 
 def _load_score(plain: Any) -> Score:
-    kept = {name: value for name, value in plain.items() if name != "share"}  # which follows from its name
-    score: Score = revive(Score, kept, at="score")
+    kept = {name: plain[name] for name in ("name", "better")}
+    score: Score = revive(Score, kept | {"binary": plain["share"] and plain["name"] != "accuracy"}, at="score")
     return score
 
 

@@ -39,6 +39,8 @@ TAUGHT = "taught"
 """What the training side's truth is summed about, where both sides are in one table: they may lie far apart."""
 _TRUTH_SUMS = ("target_count", "target_total", "target_squares")
 _SCORE_SUMS = ("scored", "total", "squares")
+NOT_BINARY = "not_binary"
+"""The rows that the user's own column scores with neither 0 nor 1; where there are none, it is a share."""
 _SEEN_SIDE = "seen"  # what `recombine split --seen-share` calls tested rows of seen combinations
 _USUAL = ("split", "side", "subset", "partition", "set", "fold", "part")
 _MOST = 50  # different values that a column which says the side is looked at for
@@ -229,6 +231,8 @@ def _ask(
         # whole numbers are counted: a sum of written fractions is a decimal in some engines
         summed = (ok.ifelse(1, 0).sum(), *(ok.ifelse(part, 0.0).sum() for part in (apart, apart * apart)))
         sums |= dict(zip(_SCORE_SUMS, summed, strict=True))
+        if question.own_score is not None:
+            sums[NOT_BINARY] = (ok & (own.score != 0) & (own.score != 1)).ifelse(1, 0).sum()
     if scoring.kind == "label":
         by |= {
             "truth": clean(table[question.target], backend),

@@ -330,10 +330,12 @@ def shrunk(outcomes: Outcomes, settings: IntervalSettings) -> Shrunk:
     [0.4, 0.62]
     """
     score = shrunk_scores(outcomes)
+    sign = 1 if outcomes.score.rows_better == "higher" else -1
     if outcomes.score.is_share:
-        low, high = lowest_share_intervals(outcomes.total, outcomes.rows, settings)
+        good = outcomes.total if sign > 0 else outcomes.rows - outcomes.total
+        low, high = lowest_share_intervals(good, outcomes.rows, settings)
+        low, high = (low, high) if sign > 0 else (1 - high, 1 - low)
     else:
-        sign = 1 if outcomes.score.rows_better == "higher" else -1
         error, freedom = _own_error(outcomes), outcomes.rows - 1 + _PRIOR_FREEDOM
         ends = lowest_mean_intervals(sign * outcomes.mean, error, freedom, settings)
         low, high = ends if sign > 0 else (-ends[1], -ends[0])

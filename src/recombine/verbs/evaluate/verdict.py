@@ -92,7 +92,7 @@ def _by_group(result: "Evaluation") -> str:
     if tested.score is None:
         return f"On {amount(tested.combinations, 'tested combination')} {_is(result, tested)}."
     share = result.score.is_share
-    name = "" if share else f"{score_name(result.score)} "
+    name = "" if result.score.name == "accuracy" else f"{score_name(result.score)} "
     said = [f"{name}{interval_words(tested.score, tested.low, tested.high, share=share)} overall"]
     if bad is not None:
         said.append(f"worst group {', '.join(bad.group.values())}: {_apart(result, bad)}")
@@ -155,9 +155,10 @@ def _unseen(result: "Evaluation") -> str:
     value = percent(told.value) if share else measure(told.value)
     around = interval_words(told.value, told.low, told.high, share=share).removeprefix(value)
     said = f"it gets {value} right{around}" if share else f"its R² is {value}{around}"
-    if result.score.is_share or result.score.name == "r2":
+    if result.score.name in ("accuracy", "r2"):
         return said
-    return f"{said}, its {score_name(result.score)} is {measure(side.score)}"
+    written = percent if result.score.is_share else measure
+    return f"{said}, its {score_name(result.score)} is {written(side.score)}"
 
 
 def _rule(result: "Evaluation") -> str:
@@ -295,9 +296,10 @@ def _is(result: "Evaluation", side: SideScore) -> str:
     """The predicate of a sentence about a side."""
     if side.score is None:
         return f"its {score_name(result.score)} cannot be computed"
-    if result.score.is_share:
+    if result.score.name == "accuracy":
         return f"it gets {percent(side.score)} right{_around(side.low, side.high)}"
-    return f"its {score_name(result.score)} is {interval_words(side.score, side.low, side.high, share=False)}"
+    around = interval_words(side.score, side.low, side.high, share=result.score.is_share)
+    return f"its {score_name(result.score)} is {around}"
 
 
 def _gap(result: "Evaluation") -> str:
