@@ -86,6 +86,21 @@ def test_lines_and_changes_together_stay_within_the_budget(goal, budget):
     assert plan.table.num_rows or budget < 1
 
 
+@pytest.mark.parametrize("goal", ["determined", "leverage"])
+def test_where_changes_are_dear_lines_around_one_set_up_buy_more_than_an_l(goal):
+    space = {"surface": [f"s{k}" for k in range(4)], "object": [f"o{k}" for k in range(8)]}
+    given = {"factors": list(space), "domain": space, "costs": [{"cost": 4}], "goal": goal, "budget": 60}
+    one = {"surface": ["s0"], "object": ["o0"]}
+    plan = recombine.plan(one, **given, change_over={"surface": 20, "object": 0.5})
+    shots = plan.table.select(list(space)).to_pylist()
+    assert sum(plan.table["cost"].to_pylist()) + sum(plan.table["change-over"].to_pylist()) <= 60
+    both = {name: one[name] + [shot[name] for shot in shots] for name in space}
+    follows = recombine.audit(both, factors=list(space), domain=space).counts
+    the_l = {"surface": ["s0"] * 8 + ["s1"], "object": [*space["object"], "o0"]}  # what an hour of it has room for
+    of_l = recombine.audit(the_l, factors=list(space), domain=space).counts
+    assert len(shots) + follows["determined"] >= 1.5 * (8 + of_l["determined"])
+
+
 def test_a_plan_with_a_walk_is_saved_and_loaded(tmp_path):
     plan = recombine.plan(TABLE, factors=FACTORS, goal="pairs", change_over=CHANGES)
     plan.save(tmp_path / "plan")

@@ -245,10 +245,13 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     collectable = Collectable(support, Costs.of(costs, support.space), ranked=ranked)
     changes = change_costs(changing, support.space)
 
-    def choose(spent: float | None) -> Choice:
-        return _choose(collectable, goal, spent, learning, seed, tell)
+    def choose(offered: Collectable, spent: float | None) -> Choice:
+        return _choose(offered, goal, spent, learning, seed, tell)
 
-    choice = choose(budget) if changes is None else with_shots(choose_within(choose, budget, changes), changes)
+    if changes is None:
+        choice = choose(collectable, budget)
+    else:
+        choice = with_shots(choose_within(choose, collectable, budget, changes), changes)
     past = replayed(support, goal, learning=learning, seed=seed, tell=tell) if replay else None
     settings: dict[str, Any] = {"seed": seed, "costs": collectable.costs.line_count, "plausible": plausible}
     if changes is not None:

@@ -10,7 +10,8 @@ found the shortest walk each time (`tests/plan/test_shot_list.py`); longer walks
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from recombine.base.words import count
 from recombine.data.space import Space
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.plan.choice import Choice
+from recombine.verbs.plan.collectable import Collectable, Costs
 from recombine.verbs.plan.plan_settings import CHANGE, SHOT
 
 _MOST = 500  # lines whose walk is improved; longer ones are sorted by the dearest factor
@@ -27,6 +29,7 @@ _STARTS = 24
 _FEW_STARTS = (100, 4)  # beyond so many lines, so many starts
 _MOVED = 3  # lines that are moved together
 _HELPS = 1e-9
+_SET_UPS = 3  # tried as the one around which lines lie; each is a plan more
 
 
 def change_costs(given: Any, space: Space) -> Numbers | None:
@@ -149,24 +152,75 @@ def _moved(cycle: Ints, apart: Numbers) -> Ints | None:
     return None
 
 
-def choose_within(choose: Callable[[float | None], Choice], budget: float | None, costs: Numbers) -> Choice:
-    """A choice whose lines and changes together stay within the budget: fewer lines are chosen until they do."""
+@dataclass(frozen=True, eq=False)
+class _FromSetUp(Costs):
+    """Prices with what it costs to change from one set-up: the cheapest lines are then those around it."""
+
+    set_up: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    changes: Numbers = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def uniform(self) -> bool:
+        """No: else no price is asked for."""
+        return False
+
+    def to_collect(self, codes: Codes) -> Numbers:
+        """What each combination costs from the set-up on."""
+        return np.asarray(super().to_collect(codes) + (codes != self.set_up) @ self.changes)
+
+
+def choose_within(
+    choose: Callable[[Collectable, float | None], Choice],
+    collectable: Collectable,
+    budget: float | None,
+    costs: Numbers,
+) -> Choice:
+    """A choice whose lines and changes together stay within the budget.
+
+    Where not all lines of the goal's own choice fit, others may buy more: those that lie around one set-up are near to
+    each other, so more of them do. The first few of the lines that fit are tried as that set-up, and what buys most is
+    kept; of what buys the same, the choice with more lines.
+    """
+    own = _fitting(partial(choose, collectable), budget, costs, collectable)
+    if budget is None or own.reached or not len(own.codes):
+        return own
+    found = [own]
+    for set_up in own.codes[:_SET_UPS]:
+        near = replace(collectable, costs=_FromSetUp(**vars(collectable.costs), set_up=set_up, changes=costs))
+        choice = _fitting(partial(choose, near), budget, costs, collectable)
+        found.append(replace(choice, prices=collectable.price(choice.codes), needed=own.needed))
+    return max(found, key=_bought)
+
+
+def _bought(choice: Choice) -> tuple[float, int]:
+    """What a choice's lines buy, more being better, and how many they are."""
+    told = choice.after[np.isfinite(choice.after)]
+    if not len(told):
+        return -np.inf, len(choice.codes)
+    return float(np.round(told[-1], 9)) * (1 if choice.measure.better == "higher" else -1), len(choice.codes)
+
+
+def _fitting(
+    choose: Callable[[float | None], Choice], budget: float | None, costs: Numbers, collectable: Collectable
+) -> Choice:
+    """A choice that fits: fewer lines are chosen until they do."""
     choice = choose(budget)
-    while budget is not None and len(choice.codes) and _paid(choice, len(choice.codes), costs) > budget * (1 + 1e-12):
+
+    def paid(lines: int) -> float:
+        codes = choice.codes[:lines]
+        walked = walk_cost(codes[order_shots(codes, costs)], costs).sum()
+        return float(collectable.price(codes).sum() + walked)
+
+    while budget is not None and len(choice.codes) and paid(len(choice.codes)) > budget * (1 + 1e-12):
         low, high = 0, len(choice.codes) - 1  # more lines take a longer walk, so halving finds how many fit
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if _paid(choice, middle, costs) <= budget else (low, middle - 1)
+            low, high = (middle, high) if paid(middle) <= budget else (low, middle - 1)
         fewer = choose(float(choice.prices[:low].sum()))
         if len(fewer.codes) >= len(choice.codes):  # what costs nothing to collect is cut off by hand
             return _cut(choice, low)
         choice = fewer
     return choice
-
-
-def _paid(choice: Choice, lines: int, costs: Numbers) -> float:
-    codes = choice.codes[:lines]
-    return float(choice.prices[:lines].sum() + walk_cost(codes[order_shots(codes, costs)], costs).sum())
 
 
 def _cut(choice: Choice, lines: int) -> Choice:
