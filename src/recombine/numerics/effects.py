@@ -161,7 +161,7 @@ class Effects:
         weight = np.concatenate([np.full(kind.effects, 0.5 if kind.exclusive else 1.0) for kind in self.kinds])
         left, right = self._incidence(asked), self._incidence(seen.astype(np.int32))
         mine, theirs = left @ weight, right @ weight
-        for part, shared in _products(left * weight, right):
+        for part, shared in _products(left.multiply(weight[None]).tocsr(), right):
             yield part, mine[part, None] + theirs[None] - 2 * shared
 
     def shared(self, asked: Codes, seen: Codes) -> Iterator[tuple[slice, Numbers]]:
