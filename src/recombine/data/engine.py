@@ -125,9 +125,14 @@ def _interrupt(backend: Any) -> None:
 def stream(backend: Any, expression: Any, *, rows: int = _BATCH) -> pa.RecordBatchReader:
     """The rows of any engine as a stream of Arrow batches: never more than one batch of them in memory."""
     if backend.name == "duckdb":  # Ibis 12 calls an API that DuckDB 2 lacks
-        asked = backend.con.sql(backend.compile(expression))
-        return getattr(asked, "to_arrow_reader", asked.fetch_arrow_reader)(rows)
+        return arrow_batches(backend.con.sql(backend.compile(expression)), rows)
     return backend.to_pyarrow_batches(expression, chunk_size=rows)
+
+
+def arrow_batches(relation: Any, rows: int) -> pa.RecordBatchReader:
+    """What DuckDB was asked, as a stream: newer versions warn of the name that 1.4 has for it."""
+    name = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_arrow_reader"
+    return getattr(relation, name)(rows)
 
 
 def interruptible(work: Callable[[], Answered]) -> Answered:

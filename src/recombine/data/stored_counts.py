@@ -23,7 +23,7 @@ from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
 from recombine.data import columns
 from recombine.data.columns import Bins, FactorKey
-from recombine.data.engine import explained, limit_memory, run_statement, sniffing_again, stream
+from recombine.data.engine import arrow_batches, explained, limit_memory, run_statement, sniffing_again, stream
 from recombine.data.group_counts import asked_of, factor_keys
 from recombine.data.sources import opened
 from recombine.data.space import rows_of, text
@@ -75,8 +75,7 @@ class StoredCounts:
         grouped = "rows" if len(asked) == len(self.keys) else "sum(rows)::BIGINT AS rows"
         by = "" if len(asked) == len(self.keys) else f" GROUP BY {codes}"
         question = f"SELECT {codes}, {grouped} FROM counts{by}"  # noqa: S608 - names of our own
-        reader = self.connection.cursor().sql(question).to_arrow_reader(_BATCH)
-        for batch in reader:
+        for batch in arrow_batches(self.connection.cursor().sql(question), _BATCH):
             yield (
                 np.stack([batch.column(place).to_numpy() for place in range(len(asked))], axis=1),
                 batch.column("rows").to_numpy().astype(np.float64),
