@@ -75,11 +75,12 @@ class StoredCounts:
         grouped = "rows" if len(asked) == len(self.keys) else "sum(rows)::BIGINT AS rows"
         by = "" if len(asked) == len(self.keys) else f" GROUP BY {codes}"
         question = f"SELECT {codes}, {grouped} FROM counts{by}"  # noqa: S608 - names of our own
-        for batch in arrow_batches(self.connection.cursor().sql(question), _BATCH):
-            yield (
-                np.stack([batch.column(place).to_numpy() for place in range(len(asked))], axis=1),
-                batch.column("rows").to_numpy().astype(np.float64),
-            )
+        with self.connection.cursor() as cursor:  # held: DuckDB 1.4 ends a stream whose cursor is gone
+            for batch in arrow_batches(cursor.sql(question), _BATCH):
+                yield (
+                    np.stack([batch.column(place).to_numpy() for place in range(len(asked))], axis=1),
+                    batch.column("rows").to_numpy().astype(np.float64),
+                )
 
     def count_conjunctions(self, factors: Sequence[int]) -> int:
         """How many distinct conjunctions of some of the factors were seen."""
