@@ -10,7 +10,8 @@ import recombine
 from recombine.base.errors import ColumnError, SettingError, TableError
 from recombine.cli.app import app
 from recombine.data.sources import opened
-from recombine.data.text_columns import PatternedSource, TextPattern, suggest_pattern
+from recombine.data.text_columns import TextPattern, suggest_pattern
+from recombine.data.text_sources import TextSource
 from tests.data.lerobot_folders import version_3
 
 PATTERN = "pick the {object} from the {surface}"
@@ -20,7 +21,7 @@ def made(tmp_path, texts, *patterns, further=""):
     path = tmp_path / "t.csv"
     lines = "".join(f'{k},"{text}"{further and ",pick the x from the y"}\n' for k, text in enumerate(texts))
     path.write_text(f"id,said{further}\n{lines}", encoding="utf-8")
-    with opened(PatternedSource(str(path), patterns)) as found:
+    with opened(TextSource(str(path), patterns)) as found:
         return found.backend.to_pyarrow(found.table.order_by("id")).to_pydict()
 
 
@@ -131,11 +132,11 @@ def test_every_verb_takes_a_pattern(command, episodes, tmp_path, monkeypatch):
 def test_rows_that_do_not_match_are_counted_and_said(episodes):
     words = ["audit", str(episodes), "--pattern", PATTERN, "--factors", "object,surface"]
     assert "1 of 25 rows" in " ".join(CliRunner().invoke(app, words).output.split())
-    support = recombine.read(PatternedSource(str(episodes), [PATTERN]), factors=["object", "surface"])
+    support = recombine.read(TextSource(str(episodes), [PATTERN]), factors=["object", "surface"])
     assert (len(support), support.space.size) == (8, 9)
 
 
 def test_a_proposal_leaves_out_the_text_that_a_pattern_takes_apart(episodes):
-    found = recombine.propose(PatternedSource(str(episodes), [PATTERN]))
+    found = recombine.propose(TextSource(str(episodes), [PATTERN]))
     assert found.column("task").reason == "a pattern takes it apart"
     assert {"object", "surface"} <= set(found.factors)

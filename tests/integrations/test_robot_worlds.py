@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import recombine
-from recombine.data.text_columns import PatternedSource
+from recombine.data.text_sources import TextSource
 from tests.data.lerobot_folders import version_3
 
 FACTORS = ["object", "surface", "light"]
@@ -84,7 +84,7 @@ def play(seed: int, folder: Path) -> Outcome:
     misses = world.measured(world.recorded)
     lines = (f"{k},{one[2]},{miss}\n" for k, (one, miss) in enumerate(zip(world.recorded, misses, strict=True)))
     (folder / "factors.csv").write_text("episode_index,light,miss\n" + "".join(lines))
-    source = PatternedSource(str(folder), ["pick the {object} from the {surface}"])
+    source = TextSource(str(folder), ["pick the {object} from the {surface}"])
     truth = world.follows(world.recorded)
     said = {
         tuple(row[name] for name in FACTORS): row["determined"]

@@ -100,6 +100,7 @@ _READING = (
     "--missing",
     "--table",
     "--pattern",
+    "--concepts",
     "--set",
     "--exchangeable",
 )

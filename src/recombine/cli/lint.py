@@ -156,6 +156,7 @@ def _read_again(source: str | None, reading: table_options.RowOptions) -> list[s
     words = [redacted(source)]
     given = [("--where", reading.where), ("--table", reading.table), *(("--bins", one) for one in reading.bins)]
     given += [("--pattern", one) for one in reading.pattern]
+    given += [("--concepts", reading.concepts)]
     given += [("--missing", None if reading.missing == "leave out" else reading.missing)]
     for name, value in given:
         words += [] if value is None else [name, value]

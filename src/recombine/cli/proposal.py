@@ -84,7 +84,8 @@ def _line(
         verb, why = _INSTEAD[verb]
         words = ["recombine", verb, redacted(source)]
         patterns = (("--pattern", one) for one in reading.pattern)
-        for option, value in (("--table", reading.table), ("--where", reading.where), *patterns):
+        concepts = ("--concepts", reading.concepts)
+        for option, value in (("--table", reading.table), ("--where", reading.where), *patterns, concepts):
             words += [] if value is None else options.given(option, value)
         told = dict.fromkeys(told)
     for name, written in found.sets.items():

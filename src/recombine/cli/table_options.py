@@ -96,15 +96,23 @@ class RowOptions:
             help='Factors in a text: "pick the {object} from the {surface}"; COLUMN=… where several hold such a text.',
         ),
     ] = field(default_factory=list)
+    concepts: Annotated[
+        str | None,
+        typer.Option(
+            "--concepts",
+            help='Factors in captions: words.txt, with lines "colour: red, blue" and "object: cube"; COLUMN=… where '
+            "several hold text; COLUMN alone proposes words.",
+        ),
+    ] = None
 
     def source(self, given: Any) -> Any:
-        """A table's address, or several, with the patterns that make factors of a text in it."""
-        if not self.pattern or not given:
+        """A table's address, or several, with what makes factors of a text in it."""
+        if not given or (not self.pattern and self.concepts is None):
             return given
-        from recombine.data.text_columns import PatternedSource  # noqa: PLC0415 - it brings the engines
+        from recombine.data.text_sources import TextSource  # noqa: PLC0415 - it brings the engines
 
         several = isinstance(given, list)
-        found = [PatternedSource(one, self.pattern) for one in (given if several else [given])]
+        found = [TextSource(one, self.pattern, self.concepts) for one in (given if several else [given])]
         return found if several else found[0]
 
     @property
@@ -114,7 +122,7 @@ class RowOptions:
 
     def settings(self) -> dict[str, Any]:
         """The options as the library takes them, and the command as it was typed."""
-        elsewhere = ("pattern", "sets", "exchangeable")
+        elsewhere = ("pattern", "concepts", "sets", "exchangeable")
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in elsewhere}
         given |= {"sets": options.sets(self.sets, self.exchangeable)} if self.has_sets else {}
         if "impossible" in given:  # a model that says what could occur says what cannot, too

@@ -26,7 +26,7 @@ from recombine.data.readers import Convention, in_words
 from recombine.data.sources import opened
 from recombine.data.support import Support
 from recombine.data.table_query import Where
-from recombine.data.text_columns import PatternedSource, text_column
+from recombine.data.text_sources import TextSource, text_use
 
 _LARGE = 10**6
 """Possible combinations, or rows, up to which the proposed factors are counted, as an audit would count them."""
@@ -128,9 +128,12 @@ def _as_set(column: ProposedColumn, convention: Convention | None) -> ProposedCo
 
 def _beside(source: Any, table: str | None) -> tuple[Convention | None, tuple[str, ...]]:
     """What the reader of a source knows beyond its columns: how its field writes them, and matrices beside them."""
-    if isinstance(source, PatternedSource):
+    if isinstance(source, TextSource):
         with opened(str(source), table=table) as found:
-            return Convention({}, "", tuple(text_column(found, pattern) for pattern in source.patterns)), ()
+            use = text_use(found, source)
+        sets = {} if use.set is None else {use.set: use.set}
+        said = "" if use.set is None else f"{use.set} holds what {use.columns[-1]} names, read as a set."
+        return Convention(sets, said, (*use.columns, *sets)), ()
     location = reader_table(source)
     if location is None:
         return None, ()

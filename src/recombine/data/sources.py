@@ -9,7 +9,7 @@ DuckDB without a copy. The way of a source:
     a frame, dict  ─► as_arrow ─► DuckDB               a Support is the table of its combinations
     an Ibis table  ─► the engine that it lives in      one that lives nowhere is a frame
 
-A `PatternedSource` is an address whose table gets further columns, made of a text in it (`text_columns`).
+A `TextSource` is an address whose table gets further columns, made of a text in it (`text_columns`, `captions`).
 """
 
 import glob
@@ -33,7 +33,7 @@ from recombine.data.lake_tables import as_dataset
 from recombine.data.locations import DatabaseTable, ReaderTable, TableFiles, check_no_table, parse_address
 from recombine.data.readers import dataset_of
 from recombine.data.support import Support
-from recombine.data.text_columns import PatternedSource, with_text_columns
+from recombine.data.text_sources import TextSource, with_text_columns
 from recombine.data.twin_columns import refuse_renamed, refuse_twins
 
 _DUCKDB_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
@@ -57,8 +57,8 @@ def opened(
     warnings.filterwarnings("ignore", _DEPRECATED, DeprecationWarning, module=r"ibis\.")
     if isinstance(source, str | Path):
         with guarded(str(source)):
-            if isinstance(source, PatternedSource):
-                yield from _open_patterned(source, table, sniff_all=sniff_all)
+            if isinstance(source, TextSource):
+                yield from _open_text(source, table, sniff_all=sniff_all)
             else:
                 yield from _open_address(str(source), table, columns, sniff_all=sniff_all)
         return
@@ -79,7 +79,7 @@ def _open_address(
         yield from _open_reader(location, columns)
 
 
-def _open_patterned(source: PatternedSource, table: str | None, *, sniff_all: bool) -> Iterator[OpenTable]:
+def _open_text(source: TextSource, table: str | None, *, sniff_all: bool) -> Iterator[OpenTable]:
     with contextmanager(_open_address)(str(source), table, None, sniff_all=sniff_all) as found:
         try:
             patterned = with_text_columns(found, source)

@@ -22,22 +22,6 @@ _PREFIX = re.compile(r"\s*([^{}=]+?)\s*=(?=.)", re.DOTALL)
 _EXAMPLE = 'write for example --pattern "pick the {object} from the {surface}"'
 
 
-class PatternedSource(str):
-    """The address of a table, with patterns that make factors of a text in it.
-
-    A text itself, so that whatever asks for an address (what may be overwritten, what is redacted) finds one.
-    """
-
-    __slots__ = ("patterns",)
-    patterns: tuple["TextPattern", ...]
-
-    def __new__(cls, address: str, patterns: Iterable[str]) -> "PatternedSource":
-        """An address and its patterns, as they are written on the command line."""
-        found = super().__new__(cls, address)
-        found.patterns = tuple(map(TextPattern.parse, patterns))
-        return found
-
-
 @dataclass(frozen=True)
 class TextPattern:
     """A text with braces where it varies."""
@@ -47,6 +31,12 @@ class TextPattern:
     regex: str
     prefix: str | None = None
     """What stands before the first `=`, if a column is called so: the column that holds the text."""
+
+    @property
+    def search(self) -> "TextSearch":
+        """What is looked for."""
+        advice = "write the words that never change as they stand there, and braces around a name for those that do"
+        return TextSearch("--pattern", self.written, self.prefix, self.regex, advice)
 
     @classmethod
     def parse(cls, written: str) -> "TextPattern":
@@ -117,11 +107,11 @@ def _gaps(words: list[str], common: list[str]) -> list[int]:
     return [after - before - 1 for before, after in pairwise([*ends, len(words)])]
 
 
-def with_text_columns(found: OpenTable, source: PatternedSource) -> OpenTable:
+def with_slots(found: OpenTable, patterns: Iterable[TextPattern]) -> OpenTable:
     """The table with a column for each brace; where no row matches, or a name is taken, that is said."""
     pieces: dict[str, list[Any]] = {}
-    for pattern in source.patterns:
-        column = found.table[text_column(found, pattern)]
+    for pattern in patterns:
+        column = found.table[text_column(found, pattern.search)]
         for place, name in enumerate(pattern.names):
             matched = column.re_search(pattern.regex).ifelse(column.re_extract(pattern.regex, place + 1), None)
             pieces.setdefault(name, []).append(matched)
@@ -136,31 +126,43 @@ def with_text_columns(found: OpenTable, source: PatternedSource) -> OpenTable:
     return replace(found, table=found.table.mutate(**added))
 
 
-def text_column(found: OpenTable, pattern: TextPattern) -> str:
+@dataclass(frozen=True)
+class TextSearch:
+    """What is looked for in a text, and how the user asked for it."""
+
+    option: str
+    written: str
+    prefix: str | None
+    regex: str
+    advice: str
+
+
+def text_column(found: OpenTable, asked: TextSearch) -> str:
     """The column that holds the text: the one that is named, or the only one in which a row matches."""
     texts = [str(name) for name, kind in found.table.schema().items() if kind.is_string()]
-    if pattern.prefix in found.table.columns:
-        texts = [name for name in texts if name == pattern.prefix]
-    matching = [name for name in texts if _rows(found, found.table[name], pattern.regex)]
+    if asked.prefix in found.table.columns:
+        texts = [name for name in texts if name == asked.prefix]
+    matching = [name for name in texts if _rows(found, found.table[name], asked.regex)]
     if len(matching) == 1:
         return matching[0]
     if matching:
         raise SettingError(
-            f"--pattern {pattern.written!r}",
+            f"{asked.option} {asked.written!r}",
             why=f"rows of {' and '.join(matching)} match it",
-            instead=f'name the column: --pattern "{matching[0]}={pattern.written}"',
+            instead=f'name the column: {asked.option} "{matching[0]}={asked.written}"',
         )
     if not texts:
         raise ColumnError(
-            f"--pattern {pattern.written!r}", why="the table has no column of text", instead="name factors themselves"
+            f"{asked.option} {asked.written!r}",
+            why="the table has no column of text",
+            instead="name factors themselves",
         )
     such = {name: max(_rows(found, found.table[name], "."), default="") for name in texts}
     column = max(texts, key=lambda name: len(such[name]))
     raise TableError(
-        f"no row matches the pattern {pattern.written!r}",
+        f"no row matches {asked.option} {asked.written!r:.200}",
         why=f"a row of {column!r} reads {such[column]!r:.120}" if such[column] else f"{column!r} holds no text",
-        instead="write the words that never change as they stand there, and braces around a name for those that do"
-        + ("" if pattern.prefix in (None, *texts) else f"; {nearest(str(pattern.prefix), texts)}"),
+        instead=asked.advice + ("" if asked.prefix in (None, *texts) else f"; {nearest(str(asked.prefix), texts)}"),
     )
 
 
