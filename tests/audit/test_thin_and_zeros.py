@@ -295,13 +295,17 @@ def test_uncovered_pairs_are_named_by_what_one_would_expect() -> None:
     rows = sample(np.random.default_rng(5), (3, 4, 3), 30, 0.8)
     audit = recombine.audit(support_of(rows))
     names = audit.support.space.names
-    expected = {}
+    expected, counts = {}, {}
     for a, b in ((0, 1), (0, 2), (1, 2)):
         for u, v in product(set(rows[:, a]), set(rows[:, b])):
             if not ((rows[:, a] == u) & (rows[:, b] == v)).any():
                 often = (rows[:, a] == u).sum() * (rows[:, b] == v).sum() / len(rows)
                 expected[f"{names[a]}={u} with {names[b]}={v}"] = often
+                counts[f"{names[a]}={u} with {names[b]}={v}"] = ((rows[:, a] == u).sum(), (rows[:, b] == v).sum())
     assert {str(pair): pair.expected for pair in audit.uncovered} == pytest.approx(expected)
+    assert {str(pair): pair.counts for pair in audit.uncovered} == counts
+    single = {pair: np.log2((1 / len(rows)) / (m / len(rows) * n / len(rows))) for pair, (m, n) in counts.items()}
+    assert {str(pair): pair.pmi_below for pair in audit.uncovered} == pytest.approx(single)
     assert [pair.expected for pair in audit.uncovered] == sorted(expected.values(), reverse=True)
     pairs = audit.coverage[1]
     assert len(audit.uncovered) == pairs.possible - pairs.seen > 0

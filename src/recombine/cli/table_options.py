@@ -154,7 +154,12 @@ class SpaceOptions(RowOptions):
     def files(self) -> list[str | Path | None]:
         """The files that these options name, which nothing may be written over."""
         ruled_out = [part for part in self.impossible if not options.is_rule(part)]
-        return [*ruled_out, *(part for part in self.domain if part.endswith((".json", ".pict")))]
+        words = (self.concepts or "").rpartition("=")[2].strip()
+        return [
+            *ruled_out,
+            *(part for part in self.domain if part.endswith((".json", ".pict"))),
+            *([words] if words.lower().endswith(".txt") else []),
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)

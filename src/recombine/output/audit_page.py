@@ -118,18 +118,20 @@ def _never_meeting(data: Data) -> list[PageList]:
     found = data.get("uncovered") or []
     suspected = [(one["factors"], one["values"]) for one in (data.get("zeros") or {}).get("pairs") or []]
     pairs = next((one for one in data.get("coverage") or [] if one["order"] == 2), None)
-    columns = ["value", "never with", "rows if independent", "perhaps impossible"]
+    columns = ["value", "rows", "never with", "its rows", "rows if independent", "PMI below", "perhaps impossible"]
     rows = [
-        [f"{a}={u}", f"{b}={v}", one["expected"], "yes" if (one["factors"], one["values"]) in suspected else ""]
+        [f"{a}={u}", m, f"{b}={v}", n, one["expected"], one.get("pmi_below"), "yes" if suspect else ""]
         for one in found[: listed(len(columns))]
-        for (a, b), (u, v) in [(one["factors"], one["values"])]
+        for (a, b), (u, v), (m, n) in [(one["factors"], one["values"], one.get("counts") or (None, None))]
+        for suspect in [(one["factors"], one["values"]) in suspected]
     ]
     lead = (
         f"{shown_of(len(rows), len(found) if pairs is None else pairs['possible'] - pairs['seen'])} pairs, first those "
-        "that one would expect most often. Those that perhaps cannot occur are declared with --impossible; "
+        "that one would expect most often. PMI is log₂ of rows together by rows if independent: with no row it lies "
+        "below what a single one would make it. Those that perhaps cannot occur are declared with --impossible; "
         "`recombine audit … --impossible-out FILE` writes them as it reads them."
     )
-    made = PageList("Pairs of values that never meet", "never-meeting.csv", lead, columns, rows, numeric=[2])
+    made = PageList("Pairs of values that never meet", "never-meeting.csv", lead, columns, rows, numeric=[1, 3, 4, 5])
     return [made] if rows else []
 
 

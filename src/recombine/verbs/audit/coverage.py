@@ -13,7 +13,7 @@ thin one, and a score of it has an interval as wide as its rows are few. A seen 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb, exp, lgamma, prod
+from math import comb, exp, lgamma, log2, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -128,11 +128,17 @@ def _element_coverage(support: Support) -> tuple[OrderCoverage, ...]:
 
 @dataclass(frozen=True)
 class UncoveredPair:
-    """Two values that no row holds together, and how many rows would if the factors were independent."""
+    """Two values that no row holds together, and how many rows would if the factors were independent.
+
+    `counts` are the rows of each. Pointwise mutual information is log₂ of rows together by rows expected, so of a pair
+    without a row it lies below what one row would make it: `pmi_below`, None where nothing is expected.
+    """
 
     factors: tuple[str, str]
     values: tuple[str, str]
     expected: float
+    counts: tuple[float, float] = (0.0, 0.0)
+    pmi_below: float | None = None
 
     def __str__(self) -> str:
         return " with ".join(f"{name}={value}" for name, value in zip(self.factors, self.values, strict=True))
@@ -150,7 +156,8 @@ def uncovered_pairs(support: Support) -> tuple[UncoveredPair, ...]:
     """
     if support.space.set_factors:
         return _uncovered_elements(support)
-    space, left, found = support.space, _MOST_PAIRS, []
+    space, left = support.space, _MOST_PAIRS
+    found: list[UncoveredPair] = []
     for a, b in combinations(range(len(space.factors)), 2):
         size = space.sizes[a] * space.sizes[b] + len(support)
         if size > left:
@@ -161,16 +168,27 @@ def uncovered_pairs(support: Support) -> tuple[UncoveredPair, ...]:
         apart = np.argwhere(~met).astype(np.int32)
         if space.impossible:
             apart = apart[~space.restricted((a, b)).is_impossible(apart)]
-        expected = support.value_counts[a][apart[:, 0]] * support.value_counts[b][apart[:, 1]] / support.total
+        counts = support.value_counts[a][apart[:, 0]], support.value_counts[b][apart[:, 1]]
+        expected = counts[0] * counts[1] / support.total
         first = np.argsort(-expected, kind="stable")[:_MOST_UNCOVERED]
-        found += [(float(expected[place]), (a, b), apart[place]) for place in first]
-    found.sort(key=lambda one: -one[0])
-    return tuple(
-        UncoveredPair(
-            (space.names[a], space.names[b]), (space.factors[a].labels[u], space.factors[b].labels[v]), expected
-        )
-        for expected, (a, b), (u, v) in found[:_MOST_UNCOVERED]
-    )
+        found += [
+            _uncovered(
+                (space.names[a], space.names[b]),
+                (space.factors[a].labels[apart[place, 0]], space.factors[b].labels[apart[place, 1]]),
+                (counts[0][place], counts[1][place]),
+                support.total,
+            )
+            for place in first
+        ]
+    return tuple(sorted(found, key=lambda one: -one.expected)[:_MOST_UNCOVERED])
+
+
+def _uncovered(
+    factors: tuple[str, str], values: tuple[str, str], counts: tuple[float, float], total: float
+) -> UncoveredPair:
+    expected = float(counts[0] * counts[1] / total)
+    below = -log2(expected) if expected > 0 else None
+    return UncoveredPair(factors, values, expected, (float(counts[0]), float(counts[1])), below)
 
 
 def _uncovered_elements(support: Support) -> tuple[UncoveredPair, ...]:
@@ -189,8 +207,13 @@ def _uncovered_elements(support: Support) -> tuple[UncoveredPair, ...]:
     first = np.argsort(-expected, kind="stable")[:_MOST_UNCOVERED]
     labels = [label for one in space.factors for label in one.effect_labels]
     return tuple(
-        UncoveredPair((space.names[factor[u]], space.names[factor[v]]), (labels[u], labels[v]), float(often))
-        for (u, v), often in zip(apart[first].tolist(), expected[first], strict=True)
+        _uncovered(
+            (space.names[factor[u]], space.names[factor[v]]),
+            (labels[u], labels[v]),
+            (counts[u], counts[v]),
+            support.total,
+        )
+        for u, v in apart[first].tolist()
     )
 
 
