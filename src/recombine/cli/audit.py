@@ -158,11 +158,10 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
     if pairs is not None:
         yield "pairs", f"{percent(pairs.share)} seen" + (f", {missing:,} never met" if missing else ""), islands
     for place, pair in enumerate(audit.uncovered[:_SHOWN_PAIRS]):
-        rows = f"together 0 of {count(pair.counts[0])} and {count(pair.counts[1])} rows"
-        rows += f"; {count(round(pair.expected))} if independent"
-        rows += "" if pair.pmi_below is None else f", PMI below {pair.pmi_below:.1f}"
-        more = f"; {missing - _SHOWN_PAIRS:,} more in --json" if place + 1 == _SHOWN_PAIRS < missing else ""
-        yield "" if place else "never met", escape(str(pair)), rows + more
+        first, second, together = map(count, (*pair.counts, round(pair.expected)))
+        rows = f"{first} and {second} rows, {together} if independent"
+        below = "" if pair.pmi_below is None else f", PMI < {pair.pmi_below:.1f}"
+        yield "" if place else "never met", escape(str(pair)), rows + below
     if audit.thin:
         first = audit.thin[0]
         rows = f"{count(first.count)} rows, {count(round(first.expected))} if the factors were independent"
