@@ -158,8 +158,8 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
     if pairs is not None:
         yield "pairs", f"{percent(pairs.share)} seen" + (f", {missing:,} never met" if missing else ""), islands
     for place, pair in enumerate(audit.uncovered[:_SHOWN_PAIRS]):
-        first, second, together = map(count, (*pair.counts, round(pair.expected)))
-        rows = f"{first} and {second} rows, {together} if independent"
+        each = " and ".join(map(count, pair.counts))
+        rows = f"{each} rows, {count(round(pair.expected))} if independent"
         below = "" if pair.pmi_below is None else f", PMI < {pair.pmi_below:.1f}"
         yield "" if place else "never met", escape(str(pair)), rows + below
     if audit.thin:
