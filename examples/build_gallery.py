@@ -6,10 +6,12 @@ Needs the data sets (RECOMBINE_DATA, or a folder `shared/data` beside the reposi
 """
 
 import argparse
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,7 @@ import recombine
 import recombine_lab
 from build_pages import attractive, leaning_on_the_background, shoes_to_collect
 from photograph_pages import photographed
+from recombine.data.text_columns import PatternedSource
 from recombine_lab import Recipe, Run, fit
 from recombine_lab.models import MLP
 from recombine_lab.tasks import Addition
@@ -72,6 +75,32 @@ def looked_into(folder: Path) -> recombine.Result:
     return recombine_lab.probes.geometry(trained(folder))
 
 
+def episodes_to_record() -> recombine.Result:
+    """What to record in one more hour."""
+    episodes = PatternedSource("episodes", ["Pick the {object} from the {surface}"])
+    return recombine.plan(
+        recombine.read(episodes, factors=["object", "surface", "light"]),
+        goal="leverage",
+        costs="minutes.csv",
+        change_over={"surface": 10, "light": 1, "object": 0.5},
+        budget=60,
+    )
+
+
+def tools_that_break() -> recombine.Result:
+    """Which tools fail together, beyond their parts."""
+    return recombine.evaluate(
+        "logs", sets={"tools": "tools"}, factors=["model", "language", "length"], score="match", causes=False
+    )
+
+
+def faces_that_are_missed() -> recombine.Result:
+    """Who is worse off."""
+    return recombine.evaluate(
+        "faces.csv", factors=["sex", "age", "tone"], target="match", prediction="said", causes=False
+    )
+
+
 AUDITS = tuple(Exhibit(table.name, table.title, LOOK[table.name], audited(table)) for table in TABLES)
 OTHERS = (
     Exhibit(
@@ -94,10 +123,65 @@ OTHERS = (
         "probe", "A probe: geometry", "Each number beside controls in which there is nothing to find.", looked_into
     ),
 )
+
+
+def of_guide(name: str, ask: Callable[[], recombine.Result]) -> Callable[[Path], recombine.Result]:
+    """How a page is made from the data that a guide generates, of which the truth is known."""
+    guide = (DOCS / "guides" / f"{name}.md").read_text(encoding="utf-8")
+    (generate, *_) = re.findall(r"^```py\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+
+    def make(_: Path) -> recombine.Result:
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            exec(generate, {})
+            return ask()
+
+    return make
+
+
+FIELDS = (
+    Exhibit(
+        "genes",
+        "Genes: which pairs follow",
+        "Twenty of sixty genes were never given alone; the pairs of eight of them do not follow.",
+        of_guide("genes", lambda: recombine.audit("screen.h5ad", sets={"genes": "condition:+"})),
+    ),
+    Exhibit(
+        "drugs",
+        "Drugs: which wells to run",
+        "Two wells after which all other pairs of twenty drugs follow, if effects add up.",
+        of_guide("drugs", lambda: recombine.plan("wells.csv", sets={"drugs": ["drug_a", "drug_b"]}, factors=["line"])),
+    ),
+    Exhibit(
+        "robots",
+        "Robots: one more hour",
+        "Two sessions that share neither an object nor a surface, and what to record to join them.",
+        of_guide("robots", episodes_to_record),
+    ),
+    Exhibit(
+        "evaluations",
+        "Language models: tools, languages, lengths",
+        "A browser together with code breaks, beyond what each costs; 16 cells were never tested.",
+        of_guide("evaluations", tools_that_break),
+    ),
+    Exhibit(
+        "test_matrices",
+        "A test matrix: every pair, under rules",
+        "Tests of a PICT model: each pair of settings that can occur is in one of them.",
+        of_guide("test_matrices", lambda: recombine.plan("model.pict", goal="pairs")),
+    ),
+    Exhibit(
+        "fairness",
+        "Groups of people: worse than their parts",
+        "Whose matches are missed more often than sex and tone explain, and whom nobody tested.",
+        of_guide("fairness", faces_that_are_missed),
+    ),
+)
 STUDY = "studies/across/page.html"
 ABOVE = """\
 Pages as recombine writes them: live, each one file that opens offline. Point at a cell, pin it, sort, search, zoom,
 save a picture. *How to read this page* stands on each of them, and [The pages](page.md) tells more."""
+GENERATED = """\
+The [guides](index.md#guides) generate these tables, and say what was planted in them."""
 SOURCES = """\
 The tables are public: UT-Zappos (Yu and Grauman 2014), MIT-States (Isola et al. 2015), C-GQA (Naeem et al. 2021),
 CelebA (Liu et al. 2015), Waterbirds (Sagawa et al. 2020), CLEVR-CoGenT (Johnson et al. 2017) and SCAN (Lake and
@@ -108,7 +192,7 @@ Baroni 2018). A page holds counts of combinations, and no row of any of them. Al
 def main() -> int:
     """Make all of it, or one page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=[one.name for one in (*AUDITS, *OTHERS)])
+    parser.add_argument("--only", choices=[one.name for one in (*AUDITS, *FIELDS, *OTHERS)])
     parser.add_argument("--out", type=Path, default=DOCS)
     given = parser.parse_args()
     asked, gallery = given.only, given.out / "gallery"
@@ -117,7 +201,7 @@ def main() -> int:
         print("skipped: the data sets are not here; set RECOMBINE_DATA to their folder")
         return 0
     gallery.mkdir(parents=True, exist_ok=True)
-    for one in (*AUDITS, *OTHERS):
+    for one in (*AUDITS, *FIELDS, *OTHERS):
         if asked in (None, one.name):
             page = one.make(folder).page(gallery / f"{one.name}.html", force=True)
             photograph(page, gallery / f"{one.name}.webp")
@@ -143,12 +227,13 @@ def photograph(page: Path, picture: Path) -> None:
 def listed() -> str:
     """The page of the site that shows them all."""
     study = ("study", STUDY, "A study: across the papers", "Which cheap number, known before training, came true?")
-    audits, others = (
-        [(one.name, f"gallery/{one.name}.html", one.title, one.look) for one in s] for s in (AUDITS, OTHERS)
+    audits, fields, others = (
+        [(one.name, f"gallery/{one.name}.html", one.title, one.look) for one in s] for s in (AUDITS, FIELDS, OTHERS)
     )
     parts = (
         *("# Gallery", ABOVE),
         *("## Seven real tables, audited", cards(audits)),
+        *("## Six fields, each from data of which the truth is known", GENERATED, cards(fields)),
         *("## The other verbs, a run, a probe, a study", cards([*others, study])),
         SOURCES,
     )

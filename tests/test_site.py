@@ -43,8 +43,8 @@ def test_every_public_name_is_in_the_reference():
     assert set(re.findall(r"^::: (\S+)$", pages, re.MULTILINE)) == _public()
 
 
-def test_there_are_eight_guides():
-    assert len(GUIDES) == 8
+def test_there_are_eleven_guides():
+    assert len(GUIDES) == 11
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_every_entry_of_the_glossary_says_something():
 def test_every_card_of_the_gallery_has_its_page_and_its_picture():
     text = (DOCS / "gallery.md").read_text(encoding="utf-8")
     named = re.findall(r'(?:href|src)="([^"]+)"', text)
-    assert len(named) == 2 * 13
+    assert len(named) == 2 * 19
     assert [name for name in named if not (DOCS / name).is_file()] == []
     kept = {f"gallery/{path.name}" for path in (DOCS / "gallery").iterdir()}
     assert kept <= set(named), "a page that no card leads to"
