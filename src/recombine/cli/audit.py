@@ -159,7 +159,7 @@ def _tests(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
         yield "pairs", f"{percent(pairs.share)} seen" + (f", {missing:,} never met" if missing else ""), islands
     for place, pair in enumerate(audit.uncovered[:_SHOWN_PAIRS]):
         each = " and ".join(map(count, pair.counts))
-        rows = f"{each} rows, {count(round(pair.expected))} if independent"
+        rows = f"{each} rows, {count(round(pair.expected))} by chance"  # each pair has to fit on one line
         below = "" if pair.pmi_below is None else f", PMI < {pair.pmi_below:.1f}"
         yield "" if place else "never met", escape(str(pair)), rows + below
     if audit.thin:
