@@ -113,10 +113,22 @@ def test_an_element_that_does_worse_is_named_and_nothing_else() -> None:
     assert [one.group for one in found.deviations.values] == [{"genes": "any with g2"}]
     assert any("genes=any with g2" in one for one in found.reasons)
     assert any("a set has several" in one for one in found.reasons)
-    assert found.swap is None
+    assert found.anatomy is None
     assert found.rates is not None
     worst = max(found.rates.groups, key=lambda one: (one.rates["false_negative_rate"] or (0, 0, 0))[1])
     assert "g2" in worst.group["genes"]
+
+
+def test_whole_sets_are_swapped() -> None:
+    table, _ = world(0, lines=True)
+    whole = table | {"genes": ["+".join(sorted(one.split("+"))) for one in table["given"]]}
+    found = recombine.evaluate(table, factors=["line"], sets=SETS, split="split", **ASKED["label"])
+    plain = recombine.evaluate(whole, factors=["line", "genes"], split="split", **ASKED["label"])
+    rates = [
+        [(one.changed.share, one.stayed.share, one.within) for one in made.swap.factors] for made in (found, plain)
+    ]
+    assert rates[0] == rates[1]
+    assert "Swapped were whole sets." in found.reasons
 
 
 def test_two_tables_a_scoreboard_and_a_saved_page_say_the_same(tmp_path: Path) -> None:

@@ -217,8 +217,8 @@ class Evaluation(Result):
 
 
 _CAUSES_OF_SETS = (
-    "What the errors hang on, what swapping one value would change and whether the answers add up was not looked at: "
-    "these tests ask for one value of each factor, and a set has several."
+    "What the errors hang on and whether the answers add up was not looked at: these tests ask for one value of each "
+    "factor, and a set has several."
 )
 _GATES = ("worst", "lift", "balanced_accuracy")
 _APART = ("table", "by_value", "by_pair", "outcomes")
@@ -414,14 +414,16 @@ def _add_causes(found: Evaluation, theory: Prediction | None, tell: Progress, *,
     tell("looking at the errors", None)
     cause = swapped = added = beside_theory = None
     sets = outcomes.tested.space.set_factors
-    if causes and found.group is None and not sets:  # where the class is a factor, it would explain everything
-        cause, swapped = anatomy(outcomes, seed=seed), swap_test(outcomes, seed=seed)
-        added = additivity(outcomes, seed=seed)
+    if causes and found.group is None:  # where the class is a factor, it would explain everything
+        swapped = swap_test(outcomes, seed=seed)
+        if not sets:
+            cause, added = anatomy(outcomes, seed=seed), additivity(outcomes, seed=seed)
     if theory is not None:
         beside_theory = beside(outcomes, theory, measured_score=found.expected, confidence=found.confidence, seed=seed)
     said = tuple(part.verdict for part in (cause, swapped, added) if part is not None)
     said += () if beside_theory is None else beside_theory.reasons
     said += (_CAUSES_OF_SETS,) if causes and sets else ()
+    said += ("Swapped were whole sets.",) if sets and swapped is not None else ()
     explained = replace(
         found,
         reasons=found.reasons + said,
