@@ -23,6 +23,8 @@ from .verbs.evaluate.evaluation import Evaluation as Evaluation
 from .verbs.evaluate.evaluation import evaluate as evaluate
 from .verbs.evaluate.outcomes import Score as Score
 from .verbs.evaluate.scoreboard.scoreboard import Scoreboard as Scoreboard
+from .verbs.evaluate.stored_evaluation import StoredEvaluation as StoredEvaluation
+from .verbs.evaluate.stored_evaluation import evaluate_stored as evaluate_stored
 from .verbs.evaluate.vector_evaluation import VectorEvaluation as VectorEvaluation
 from .verbs.evaluate.vector_evaluation import evaluate_vectors as evaluate_vectors
 from .verbs.plan.plan import Plan as Plan

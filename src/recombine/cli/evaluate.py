@@ -12,9 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 
 import recombine
-from recombine.base.errors import SettingError
+from recombine.base.errors import BeyondMemory, SettingError
 from recombine.base.words import amount, interval_words, measure, percent, percent_range
-from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options, vector_evaluate
+from recombine.cli import ci_summary, gates, on_disk, options, outputs, proposal, table_options, vector_evaluate
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, extend_command, number_table, reasons, short, show_result
 
@@ -125,23 +125,39 @@ def evaluate(
     output.require_gates(asked, example="unseen=0.8")
     output.check("evaluation", inputs=[source, train, data, against, theory, *reading.files])
     with Watch("scoring rows") as watch:
-        found = recombine.evaluate(
-            source,
-            factors=options.names(factors),
-            target=target,
-            prediction=_columns(prediction),
-            train=train,
-            split=sides,
-            data=data,
-            id=id_column,
-            score=_score(score, better),
-            against=against,
-            theory=theory,
-            causes=causes,
-            intervals=intervals,
-            progress=watch.step,
-            **reading.settings(),
-        )
+        try:
+            found = recombine.evaluate(
+                source,
+                factors=options.names(factors),
+                target=target,
+                prediction=_columns(prediction),
+                train=train,
+                split=sides,
+                data=data,
+                id=id_column,
+                score=_score(score, better),
+                against=against,
+                theory=theory,
+                causes=causes,
+                intervals=intervals,
+                progress=watch.step,
+                **reading.settings(),
+            )
+        except BeyondMemory as error:
+            unknown: dict[str, object] = {"--train": train, "--data": data, "--score": score, "--against": against}
+            unknown |= {"--theory": theory, "--fail-under": asked, "no --split": split is None}
+            unknown |= {"no --target": target is None, "no --prediction": prediction is None}
+            known_reading = on_disk.reading_settings(reading, error, given=unknown)
+            counted = recombine.evaluate_stored(
+                source,
+                factors=options.names(factors),
+                target=target or "",
+                prediction=prediction or "",
+                split=sides or "split",
+                progress=watch.step,
+                **{name: known_reading[name] for name in ("where", "bins", "table")},
+            )
+            on_disk.tell_evaluation(counted, as_json=output.as_json)
         checked = gates.check(found.share, asked, thin=found.thin, at_best=found.at_best)
         output.write(found, watch)
     known = train is not None or split is not None

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 import recombine
 from recombine.base.errors import BeyondMemory, SettingError
-from recombine.base.words import count, json_text, percent
+from recombine.base.words import count, json_text, percent, percent_range
 from recombine.cli import gates, outputs, table_options
 from recombine.cli.terminal import Watch, fact_table, note, reasons, say, short, show_result
 
@@ -56,6 +56,18 @@ def reading_settings(
 def tell_split(made: "recombine.StoredSplit", out: Path, *, as_json: bool) -> NoReturn:
     """Tell what was held out, where no combination is listed."""
     say(json_text(asdict(made)) if as_json else f"\n  {made.verdict}\n\n  wrote  {out}")
+    raise typer.Exit
+
+
+def tell_evaluation(found: "recombine.StoredEvaluation", *, as_json: bool) -> NoReturn:
+    """Tell a score on disk, by kind of combination."""
+    rows = [
+        f"  {one.name:<8}{percent(one.score)}"
+        + ("" if one.low is None or one.high is None else f"  ({percent_range(one.low, one.high)})")
+        + f"  {one.rows:,} rows of {one.combinations:,} combinations"
+        for one in found.scores
+    ]
+    say(json_text(asdict(found)) if as_json else "\n".join(["", f"  {found.verdict}", "", *rows, ""]))
     raise typer.Exit
 
 

@@ -104,6 +104,9 @@ class RowOptions:
             "several hold text; COLUMN alone proposes words.",
         ),
     ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the SQL, the bytes it would read, and what would come back.")
+    ] = False
 
     def source(self, given: Any) -> Any:
         """A table's address, or several, with what makes factors of a text in it."""
@@ -122,7 +125,7 @@ class RowOptions:
 
     def settings(self) -> dict[str, Any]:
         """The options as the library takes them, and the command as it was typed."""
-        elsewhere = ("pattern", "concepts", "sets", "exchangeable")
+        elsewhere = ("pattern", "concepts", "sets", "exchangeable", "dry_run")
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in elsewhere}
         given |= {"sets": options.sets(self.sets, self.exchangeable)} if self.has_sets else {}
         if "impossible" in given:  # a model that says what could occur says what cannot, too
@@ -241,6 +244,13 @@ def takes_groups(
             }
             for rows in (group for group in made.values() if isinstance(group, RowOptions)):
                 given |= {name: rows.source(given[name]) for name in _TABLES if name in given}
+                if rows.dry_run:
+                    from recombine.cli.dry_run import tell  # noqa: PLC0415 - it is seldom asked for
+
+                    tell(
+                        {**given, **{name: value for one in made.values() for name, value in vars(one).items()}},
+                        rows.settings(),
+                    )
             given_limits = made.pop(_LIMITS, LimitOptions())
             with limited(seconds=given_limits.time_limit, memory=options.size(given_limits.memory_limit)):
                 command(**given, **made)

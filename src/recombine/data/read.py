@@ -111,7 +111,7 @@ def _count(source: Any, question: TableQuery, progress: Progress | None) -> Engi
         lambda centres: count_table(
             source,
             question,
-            lambda table, backend: _aggregate(table, question, centres, backend),
+            lambda table, backend: aggregate_of(table, question, backend, centres=centres),
             needs=[name for name in (question.target, question.weight) if name is not None],
             progress=progress,
         ),
@@ -194,7 +194,7 @@ def _number_sums(counts: EngineCounts) -> dict[str, Sums]:
     return {"target": (count, total, squares, target.shift)}
 
 
-def _aggregate(table: Any, question: TableQuery, centres: Centres, backend: Any) -> Aggregate:
+def aggregate_of(table: Any, question: TableQuery, backend: Any, *, centres: Centres | None = None) -> Aggregate:
     """What is asked of each combination: its weight, and its rows by class or the sums of the target."""
     weight = _weight(table, question.weight)
     sums: dict[str, Any] = {}

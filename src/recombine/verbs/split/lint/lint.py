@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 
 from recombine.base.checks import check_known
-from recombine.base.errors import RecombineError
+from recombine.base.errors import BeyondMemory, RecombineError
 from recombine.base.grades import Grade
 from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
@@ -18,6 +18,7 @@ from recombine.base.words import amount, listing
 from recombine.data.engine import sniffing_again, unreadable
 from recombine.data.set_columns import named_factors, set_columns
 from recombine.data.split_sides import SIDES, SplitColumn
+from recombine.data.stored_sides import count_stored_sides
 from recombine.verbs.split.checker import SEEN, digest
 from recombine.verbs.split.lint import claims, duplicate_rows, side_checks
 from recombine.verbs.split.lint.claims import Expectation
@@ -34,6 +35,7 @@ from recombine.verbs.split.lint.side_counts import (
     open_split,
     parts_of,
 )
+from recombine.verbs.split.lint.stored_lint import lint_stored
 
 _SETTINGS = ["factors", "split", "train", "test", "validation", "against", "id", "target", "expect"]
 
@@ -107,10 +109,26 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
     expectation.check(query.factors, sets=tuple(read_from))
     parts = parts_of(source, {"train": train, "validation": validation, "test": test}, against)
     counting = of_step(progress, "counting the sides")
+    settings = _settings(query, expectation)
     try:
         name, sided, identity = sniffing_again(lambda sniff_all: _count(parts, query, counting, sniff_all=sniff_all))
     except duckdb.ConversionException as error:
         raise unreadable(str(parts[0].source), error) from error
+    except BeyondMemory as error:
+        if len(parts) > 1 or read_from or query.id or query.target or expectation.claim != "combinations":
+            raise
+        sides = count_stored_sides(
+            source,
+            factors=query.factors,
+            split=query.column,
+            where=query.where,
+            bins=query.bins,
+            table=query.table,
+            progress=progress,
+        )
+        said = settings | {"counted": f"on disk: {error.what}"}
+        made = Provenance(source=sides.name, settings=said, command=reading.get("command"))
+        return lint_stored(sides, factors=query.factors, provenance=made)
     checks = _checks(sided, identity, expectation, id)
     return Lint(
         verdict=_verdict(sided, checks, expectation),
@@ -127,7 +145,7 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
         ),
         checks=checks,
         digest=_digest(sided),
-        provenance=Provenance(source=name, settings=_settings(query, expectation), command=reading.get("command")),
+        provenance=Provenance(source=name, settings=settings, command=reading.get("command")),
     )
 
 
