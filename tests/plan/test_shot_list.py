@@ -98,7 +98,7 @@ def test_where_changes_are_dear_lines_around_one_set_up_buy_more_than_an_l(goal)
     follows = recombine.audit(both, factors=list(space), domain=space).counts
     the_l = {"surface": ["s0"] * 8 + ["s1"], "object": [*space["object"], "o0"]}  # what an hour of it has room for
     of_l = recombine.audit(the_l, factors=list(space), domain=space).counts
-    assert len(shots) + follows["determined"] >= 1.5 * (8 + of_l["determined"])
+    assert len(shots) + follows.determined >= 1.5 * (8 + of_l.determined)
 
 
 def test_a_plan_with_a_walk_is_saved_and_loaded(tmp_path):
