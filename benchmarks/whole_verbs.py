@@ -336,13 +336,14 @@ def main() -> None:
                     for verb in given.verbs.split(","):
                         lines.append(measured(verb, table, rounds=given.rounds, limit=given.limit))
                         show(lines[-1:])
+                        found = {"lines": lines, "exponents": exponents(lines)}
+                        measure.write("whole_verbs", given, found)  # a run that is stopped keeps what it has
     print(f"\nprocessor seconds, {os.cpu_count()} cores, median of {given.rounds}")
     show(lines)
     steep = exponents(lines)
     for verb, slopes in steep.items():
         told = ", ".join(f"{slope:.2f} with the {name}" for name, slope in slopes.items())
         print(f"{verb} grows as the power {told}")
-    measure.write("whole_verbs", given, {"lines": lines, "exponents": steep})
 
 
 if __name__ == "__main__":

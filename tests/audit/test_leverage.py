@@ -199,6 +199,17 @@ def test_weeks_of_2500_products_equal_the_sum_over_links() -> None:
     np.testing.assert_allclose(found - nearer, 100 / 5, rtol=1e-6)
 
 
+def test_two_halves_on_one_link_are_as_far_apart_as_the_dense_formula_says() -> None:
+    """What hides longest from conjugate gradients: each half converges at once, and the link is all that matters."""
+    rng = np.random.default_rng(3)
+    half = [np.unique(rng.integers(0, 300, (1_500, 2)), axis=0) + 300 * side for side in (0, 1)]
+    support = support_of([*map(tuple, np.concatenate([*half, [(0, 300)]]).tolist())])
+    asked = np.array([(row, 300 + row) for row in range(20, 40)] + [(row, row + 1) for row in range(20, 40)])
+    with only():
+        found = Leverage(support, determinacy(support)).of(asked.astype(np.int32))
+    np.testing.assert_allclose(found, dense(support, asked), rtol=1e-4)  # less than is shown
+
+
 def exact(support, asked: tuple[int, ...]) -> float:
     """a (A'A)+ a' in fractions: any solution of A'A y = a will do."""
     sizes = support.space.sizes

@@ -1,18 +1,20 @@
 """The one checker: it agrees with a plain twin, and every line of it can fail."""
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import recombine
 from recombine.base.errors import SettingError
 from recombine.data.support import Support
-from recombine.verbs.split.checker import Promise, check_split
+from recombine.verbs.split.checker import Promise, check_split, digest
 from recombine.verbs.split.splitter import Assignment, Splitter
 from tests.properties import examples
 from tests.split import twins
@@ -265,3 +267,24 @@ def test_an_unknown_promise_is_told() -> None:
     with pytest.raises(SettingError) as caught:
         check_split(GRID, [0], [1], factors=FACTORS, promise="determind")
     assert caught.value.instead == "did you mean 'determined'?"
+
+
+LINE = st.tuples(st.text('a",\\é €\x01~', max_size=3), st.text('a",!', max_size=2), st.integers(0, 2))
+
+
+@examples(60)
+@given(st.lists(LINE, min_size=2, max_size=20))
+def test_a_digest_is_that_of_the_sorted_lines(lines: list[tuple[str, str, int]]) -> None:
+    """Whatever values hold that could stand between them."""
+    assume(all(len({line[k] for line in lines}) > 1 for k in (0, 1)))
+    words = ("train", "test", "validation")
+    support = recombine.read({"a": [line[0] for line in lines], "b": [line[1] for line in lines]}, factors=["a", "b"])
+    sides = sorted({(int(support.space.encode([line[:2]])[0] @ [100, 1]), line[2]) for line in lines})
+    place = {int(code @ [100, 1]): number for number, code in enumerate(support.codes)}
+    places, side = np.array([place[code] for code, _ in sides]), np.array([side for _, side in sides])
+    told = sorted(
+        ",".join([*(json.dumps(line[k], ensure_ascii=False) for k in (0, 1)), words[line[2]]]).encode()
+        for line in set(lines)
+    )
+    expected = hashlib.sha256(b"\n".join([b'["a", "b"]', *told])).hexdigest()
+    assert digest(support, side, words, places) == expected

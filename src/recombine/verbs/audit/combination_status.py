@@ -23,7 +23,7 @@ from recombine.base.errors import SettingError
 from recombine.data.sets import Sets
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
-from recombine.numerics.groups import Codes, Ints, Numbers, totals
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers, totals
 from recombine.numerics.rows import Rows, ends
 from recombine.verbs.audit.coverage import OrderCoverage, thin
 from recombine.verbs.audit.determinacy import determinacy
@@ -31,26 +31,37 @@ from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy
 from recombine.verbs.audit.leverage import Leverage
 from recombine.verbs.audit.set_coverage import element_rungs
 
+States = npt.NDArray[np.uint8]
 RUNGS = ("seen", "thin", "determined", "undetermined", "novel", "impossible")
 
 
 def rungs(support: Support, determinacy: Determinacy, codes: Codes) -> npt.NDArray[np.str_]:
     """The rung of each combination; a thin one is seen here: how many rows it has is another matter."""
     seen = support.groups(range(codes.shape[1])).lookup(codes) >= 0
-    conditions = [
-        support.space.is_impossible(codes),
-        seen,
-        determinacy.novel(codes),
-        determinacy.determined(codes),
-    ]
-    return np.select(conditions, ["impossible", "seen", "novel", "determined"], default="undetermined")
+    return np.array(STATES)[_states(support, determinacy, codes, seen)]
 
 
 def rungs_with_thin(support: Support, determinacy: Determinacy, codes: Codes) -> npt.NDArray[np.str_]:
     """The rung of each combination, thin ones apart."""
-    found = rungs(support, determinacy, codes)
-    place = support.groups(range(codes.shape[1])).lookup(codes)
-    return np.where((found == "seen") & thin(support)[np.maximum(place, 0)], "thin", found)
+    whole = support.groups(range(codes.shape[1])).lookup(codes)
+    return np.array(STATES)[_states_with_thin(support, determinacy, codes, whole)]
+
+
+def _states(support: Support, determinacy: Determinacy, codes: Codes, seen: Flags) -> States:
+    """The rung of each combination as its place in `STATES`; the last that holds counts."""
+    state = determinacy.determined(codes).astype(np.uint8) * np.uint8(STATES.index("determined"))
+    state[determinacy.novel(codes)] = STATES.index("novel")
+    state[seen] = STATES.index("seen")
+    state[support.space.is_impossible(codes)] = STATES.index("impossible")
+    return state
+
+
+def _states_with_thin(support: Support, determinacy: Determinacy, codes: Codes, whole: Ints) -> States:
+    """The same, thin ones apart; `whole` is each combination's place among the seen ones, or -1."""
+    state = _states(support, determinacy, codes, whole >= 0)
+    seen = np.flatnonzero(state == STATES.index("seen"))
+    state[seen[thin(support)[whole[seen]]]] = STATES.index("thin")
+    return state
 
 
 def ladder(support: Support, leverage: Leverage, codes: Codes) -> pa.Table:
@@ -285,7 +296,7 @@ def _element_map(alone: Support, found: Determinacy, sets: Sets, cells: int, sum
     columns = np.stack([low, high], axis=1)[np.stack([np.ones(len(low), dtype=bool), lengths == 2], axis=1)]
     codes = sets.codes_of(Rows(ends(lengths), columns, sets.effects))[:, None]
     whole = alone.groups((0,)).lookup(codes)
-    rung = rungs_with_thin(alone, found, codes)
+    state = _states_with_thin(alone, found, codes, whole)
     leverage = Leverage(alone, found)
     place = np.empty((len(axis), len(axis)), dtype=np.int64)
     place[row, column] = place[column, row] = np.arange(len(row))
@@ -297,18 +308,11 @@ def _element_map(alone: Support, found: Determinacy, sets: Sets, cells: int, sum
         columns=axis,
         row_islands=island[axis],
         column_islands=island[axis],
-        state=_states(rung)[cell],
+        state=state[cell],
         count=np.where(whole >= 0, alone.counts[np.maximum(whole, 0)], 0.0)[cell],
         leverage=known[cell],
         answer=_answers(whole, sums)[cell],
     )
-
-
-def _states(rung: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
-    state = np.zeros(len(rung), dtype=np.uint8)
-    for number, name in enumerate(STATES):
-        state[rung == name] = number
-    return state
 
 
 def _answers(whole: Ints, sums: Sequence[Numbers]) -> npt.NDArray[np.float32]:
@@ -350,14 +354,13 @@ def _pair_map(pair: Support, found: Determinacy, cells: int, sums: Sequence[Numb
     grid = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2).astype(np.int32)
     whole = pair.groups((0, 1)).lookup(grid)
     leverage = Leverage(pair, found)
-    rung = rungs_with_thin(pair, found, grid)
     return PairMap(
         factors=(pair.space.names[0], pair.space.names[1]),
         rows=rows,
         columns=columns,
         row_islands=found.islands[0][rows],
         column_islands=found.islands[1][columns],
-        state=_states(rung),
+        state=_states_with_thin(pair, found, grid, whole),
         count=np.where(whole >= 0, pair.counts[np.maximum(whole, 0)], 0.0),
         leverage=leverage.of(grid).astype(np.float32) if leverage.inverts else np.full(len(grid), np.nan, np.float32),
         answer=_answers(whole, sums),

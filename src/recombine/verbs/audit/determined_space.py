@@ -59,16 +59,18 @@ class Determinacy:
 
     def novel(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which of these combinations hold a value that was never seen."""
-        return np.asarray((_island_of(self.islands, codes) == NO_ISLAND).any(axis=1))
+        return np.asarray(np.logical_or.reduce([one == NO_ISLAND for one in _island_of(self.islands, codes)]))
 
     def one_island(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which of these combinations lie wholly within one island."""
-        island = _island_of(self.islands, codes)
-        return np.asarray((island[:, 0] != NO_ISLAND) & (island == island[:, :1]).all(axis=1))
+        first, *others = _island_of(self.islands, codes)
+        return np.asarray(np.logical_and.reduce([first != NO_ISLAND, *(first == other for other in others)]))
 
     def determined(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which of these combinations, seen ones included, are fixed by the seen ones."""
         inside = self.one_island(codes)
+        if not self.deficit:  # islands are the whole story
+            return inside
         total = sum(s[np.maximum(codes[:, k], 0)] for k, s in enumerate(self.signatures))
         return np.asarray(inside & ~np.mod(total, self.moduli).any(axis=1))
 
@@ -131,12 +133,9 @@ class Determinacy:
         return total
 
 
-def _island_of(islands: tuple[Ints, ...], codes: Codes) -> Ints:
-    """The island of each value of each combination; a code of -1 stands for a value outside the space."""
-    return np.stack(
-        [np.where(codes[:, k] >= 0, island[np.maximum(codes[:, k], 0)], NO_ISLAND) for k, island in enumerate(islands)],
-        axis=1,
-    )
+def _island_of(islands: tuple[Ints, ...], codes: Codes) -> list[Ints]:
+    """For each factor the island of each combination's value; a code of -1 stands for a value outside the space."""
+    return [np.append(island, NO_ISLAND)[codes[:, k]] for k, island in enumerate(islands)]
 
 
 def _block_numbers(island: Ints, signature: Ints) -> Ints:
