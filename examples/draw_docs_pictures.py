@@ -1,10 +1,13 @@
-"""Draw the pictures of docs/predict.md from what the library computes, as SVG, into docs/pictures/.
+"""Draw the pictures of docs/predict.md from what the library computes, and that of docs/speed.md from what
+`benchmarks/whole_verbs.py` measured, as SVG, into docs/pictures/.
 
     python examples/draw_docs_pictures.py
 
 `tests/test_docs.py` draws them again and compares, so that no picture can drift from the code.
 """
 
+import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -268,9 +271,46 @@ def _bar(across: Scale, y: float, size: float | None, *, style: str = "") -> Ite
     yield text(beside, y + 4, words, style="small strong", anchor="start" if size >= 0 else "end")
 
 
+_TIMES = (0.003, 300.0)  # processor seconds from end to end of the axis
+
+
+def draw_speed(lines: list[dict[str, Any]]) -> str:
+    """Processor seconds of each verb beside the bare engine's, on a logarithmic axis."""
+    told = "Processor seconds of whole verbs beside the bare engine doing the same counting, and the goals"
+    return paper(880, 96 + 24 * len(lines), told, _speed(lines))
+
+
+def _speed(lines: list[dict[str, Any]]) -> Iterator[str]:
+    exponent = scale(math.log10(_TIMES[0]), math.log10(_TIMES[1]), 300, 780)
+    bottom = 56 + 24 * len(lines)
+    yield text(24, 30, "Processor seconds: the bare engine (dot), the verb (bar), the goal (tick)", style="title")
+    for tick in (0.01, 0.1, 1, 10, 100):
+        x = exponent(math.log10(tick))
+        yield stroke([(x, 44), (x, bottom)], "axis")
+        yield text(x, bottom + 18, f"{tick:g} s", style="quiet small", anchor="middle")
+    for place, line in enumerate(lines):
+        y = 62 + 24 * place
+        ours, bare = (exponent(math.log10(line[name])) for name in ("cpu", "bare_cpu"))
+        rows, combinations = (f"{line[name]:,}" for name in ("rows", "combinations"))
+        yield text(24, y + 4, line["verb"], style="strong small")
+        yield text(286, y + 4, f"{rows} rows, {combinations} combinations", style="quiet small", anchor="end")
+        yield f'<rect class="good" x="300" y="{y - 6}" width="{ours - 300:.1f}" height="12"/>'
+        yield dot(bare, y)
+        if line["goal_cpu"] is not None:
+            x = exponent(math.log10(line["goal_cpu"]))
+            yield stroke([(x, y - 9), (x, y + 9)], "gap")
+        yield text(792, y + 4, f"{line['ratio']:.1f} ×", style="small")
+
+
 def pictures() -> dict[str, str]:
     """Every picture by the name of its file."""
-    return {"leak.svg": draw_leak(leak()), "shortcut.svg": draw_shortcut(shortcut())}
+    measured = json.loads((PICTURES.parent / "measured" / "whole_verbs.json").read_text(encoding="utf-8"))
+    lines = [line for line in measured["figures"]["lines"] if "cpu" in line]
+    return {
+        "leak.svg": draw_leak(leak()),
+        "shortcut.svg": draw_shortcut(shortcut()),
+        "speed.svg": draw_speed(lines),
+    }
 
 
 def main() -> int:

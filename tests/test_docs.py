@@ -128,7 +128,7 @@ def pictures():
     return drawing.pictures()
 
 
-@pytest.mark.parametrize("name", ["leak.svg", "shortcut.svg"])
+@pytest.mark.parametrize("name", ["leak.svg", "shortcut.svg", "speed.svg"])
 def test_pictures_are_drawn_from_the_code(name, pictures):
     kept = (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8")
     assert drawn_alike(kept, pictures[name]), "run examples/draw_docs_pictures.py"
