@@ -281,7 +281,7 @@ def draw_speed(lines: list[dict[str, Any]]) -> str:
 
 
 def _speed(lines: list[dict[str, Any]]) -> Iterator[str]:
-    exponent = scale(math.log10(_TIMES[0]), math.log10(_TIMES[1]), 300, 780)
+    exponent = scale(math.log10(_TIMES[0]), math.log10(_TIMES[1]), 330, 780)
     bottom = 56 + 24 * len(lines)
     yield text(24, 30, "Processor seconds: the bare engine (dot), the verb (bar), the goal (tick)", style="title")
     for tick in (0.01, 0.1, 1, 10, 100):
@@ -293,8 +293,8 @@ def _speed(lines: list[dict[str, Any]]) -> Iterator[str]:
         ours, bare = (exponent(math.log10(line[name])) for name in ("cpu", "bare_cpu"))
         rows, combinations = (f"{line[name]:,}" for name in ("rows", "combinations"))
         yield text(24, y + 4, line["verb"], style="strong small")
-        yield text(286, y + 4, f"{rows} rows, {combinations} combinations", style="quiet small", anchor="end")
-        yield f'<rect class="good" x="300" y="{y - 6}" width="{ours - 300:.1f}" height="12"/>'
+        yield text(316, y + 4, f"{rows} rows, {combinations} combinations", style="quiet small", anchor="end")
+        yield f'<rect class="good" x="330" y="{y - 6}" width="{ours - 330:.1f}" height="12"/>'
         yield dot(bare, y)
         if line["goal_cpu"] is not None:
             x = exponent(math.log10(line["goal_cpu"]))
