@@ -128,7 +128,7 @@ def test_the_store_is_known_by_what_the_store_writes() -> None:
 
 
 def test_every_kind_of_result_is_known() -> None:
-    kinds = {"probe", "run", "study", "vector_evaluation"}
+    kinds = {"probe", "run", "stored_audit", "study", "vector_evaluation"}
     for name in ("Audit", "Diff", "Evaluation", "Lint", "Plan", "Prediction", "Rehearsal", "Split"):
         assert hasattr(getattr(recombine, name), "save")
         kinds.add(name.lower())

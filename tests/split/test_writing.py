@@ -400,7 +400,7 @@ def test_what_fails_leaves_nothing(tmp_path) -> None:
 
 
 def test_no_room_is_told(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("recombine.verbs.split.split._MEMORY", "1MB")
+    monkeypatch.setattr("recombine.data.engine._ENGINE_MEMORY", 2**20)
     with pytest.raises(OutputError, match="cannot write") as caught:
         write(products(20_000), tmp_path / "a.parquet")
     assert "memory" in caught.value.why.lower()

@@ -97,7 +97,7 @@ _STANDS_FOR = {
     "COLUMN=BINS": "bins",
     "COLUMN=COST": "change-over",
     "COLUMN=VALUES": "domain",
-    "TEXT": "pattern",
+    "TEXT": "concepts pattern",
     "CONDITION": "where",
     "FILE.html": "report",
     "FOLDER": "theory",
