@@ -129,11 +129,6 @@ def affordable(prices: Numbers, budget: float | None) -> Ints:
     return np.array(taken, dtype=np.int64)
 
 
-def per_cost(gain: Numbers, prices: Numbers) -> Numbers:
-    """Gain for one unit of cost; what costs nothing comes first among what gains anything."""
-    return np.asarray(gain / np.maximum(prices, 1e-9))
-
-
 def points(lines: int, most: int = MOST_POINTS) -> list[int]:
     """After how many lines something is measured: after each of them, or after some that are spread evenly.
 
@@ -143,12 +138,6 @@ def points(lines: int, most: int = MOST_POINTS) -> list[int]:
     if lines <= most:
         return list(range(1, lines + 1))
     return sorted({round(1 + step * (lines - 1) / (most - 1)) for step in range(most)})
-
-
-def total_cost(prices: Numbers) -> float | None:
-    """What several combinations cost together; nothing where one cannot be collected."""
-    total = float(prices.sum())
-    return None if math.isinf(total) else total
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
@@ -194,9 +193,3 @@ def agreement(suggested: Numbers, answers: Answers, truth: Numbers) -> Numbers:
         return np.asarray(np.exp(-np.square(miss) / 2).T)
     place = np.where(known, truth, 0).astype(np.int64)
     return np.asarray(suggested[:, np.arange(len(place)), place].T)
-
-
-def rungs_of(known: Support, codes: Codes) -> npt.NDArray[np.str_]:
-    """What the known combinations say of each: determined, undetermined, or novel."""
-    fixed = determinacy(known)
-    return np.select([fixed.novel(codes), ~fixed.determined(codes)], ["novel", "undetermined"], default="determined")
