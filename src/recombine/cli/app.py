@@ -21,6 +21,7 @@ from recombine.base.redaction import guarded, redacted_words
 from recombine.cli import suggest_commands
 from recombine.cli.audit import audit
 from recombine.cli.diff import diff
+from recombine.cli.doctor import doctor, versions
 from recombine.cli.evaluate import evaluate
 from recombine.cli.help import Command, CommandGroup
 from recombine.cli.lint import lint
@@ -117,23 +118,27 @@ app.command(cls=Command)(split)
 app.command(cls=Command)(lint)
 app.command(cls=Command)(evaluate)
 app.command(cls=Command)(diff)
+app.command(cls=Command)(doctor)
 app.command(cls=Command)(demo)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        say(f"recombine {recombine.__version__}")
-        raise typer.Exit
 
 
 @app.callback()
 def _options(
     ctx: typer.Context,
-    version: bool = typer.Option(  # noqa: ARG001 - its callback does it all
-        False, "--version", callback=_version, is_eager=True, help="Show the version and stop."
+    version: bool = typer.Option(False, "--version", help="Show the version and stop."),
+    verbose: bool = typer.Option(
+        False,
+        "--verbose",
+        help="With --version: also Python, the system and packages, as a report of a bug needs them.",
     ),
 ) -> None:
     """Options that stand before the command; with no command at all, what lies at hand."""
+    if verbose and not version:
+        raise SettingError("--verbose", why="it tells more of the version", instead="recombine --version --verbose")
+    if version:
+        for line in versions() if verbose else [f"recombine {recombine.__version__}"]:
+            say(line)
+        raise typer.Exit
     if ctx.invoked_subcommand is None:
         suggest_commands.tell(Path())
 

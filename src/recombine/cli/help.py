@@ -72,6 +72,10 @@ EXAMPLES: dict[str, Lines] = {
         ("recombine diff march april", "two folders that `recombine audit … --out FOLDER` wrote"),
         ("recombine diff march april --fail-on worse --report diff.html", "a gate for CI: exit 3 if it got worse"),
     ),
+    "doctor": (
+        ("recombine doctor", "what is installed, and what each extra would add"),
+        ("recombine doctor postgresql://localhost/shop --table products", "whether a server answers"),
+    ),
     "demo": (
         ("recombine demo", "write products.csv"),
         ("recombine demo other.csv --seed 1", "another table, to another file"),
