@@ -1,4 +1,4 @@
-"""One page of every kind, made once: for tests of what all pages share."""
+"""One result and one page of every kind, made once: for tests of what all of them share."""
 
 import tempfile
 from functools import cache
@@ -36,10 +36,10 @@ KINDS = (
 
 
 @cache
-def every_page() -> dict[str, str]:
-    """The page of each kind of record."""
+def every_result() -> dict[str, recombine.Result]:
+    """A result of each kind."""
     answers = TABLE | {"said": [price + 1 for price in TABLE["price"]]}
-    results = {
+    return {
         "audit": recombine.audit(TABLE, **QUESTION, **PRICES),
         "diff": recombine.diff(*(recombine.audit(one, **QUESTION, **PRICES) for one in (TABLE, FEWER))),
         "evaluation": recombine.evaluate(answers, **QUESTION, **PRICES, prediction="said", split="part"),
@@ -52,7 +52,12 @@ def every_page() -> dict[str, str]:
         "study": a_study(),
         "vector_evaluation": _vectors(),
     }
-    return {kind: draw(result.record()) for kind, result in results.items()}
+
+
+@cache
+def every_page() -> dict[str, str]:
+    """The page of each kind of record."""
+    return {kind: draw(result.record()) for kind, result in every_result().items()}
 
 
 def _split() -> recombine.Result:
