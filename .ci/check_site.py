@@ -3,6 +3,7 @@
 mkdocs build --site-dir site && python3 .ci/check_site.py site
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ class Page(HTMLParser):
 def problems(site: Path) -> Iterator[str]:
     """Whatever is wrong with the pages below a folder."""
     pages = {path: read(path) for path in sorted(site.rglob("*.html"))}
+    listed = re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text(encoding="utf-8"))
+    yield from (f"llms.txt: no {name}" for name in listed if not (site / name).is_file())
     for path, page in pages.items():
         here = path.relative_to(site)
         if path.name == "404.html":  # which is shown at any address, so its links begin at the root

@@ -32,6 +32,7 @@ from recombine.cli.rehearse import rehearse
 from recombine.cli.split import split
 from recombine.cli.suggest_commands import demo
 from recombine.cli.terminal import complain, say
+from recombine.integrations.mcp import mcp
 
 _INTERRUPTED = 130
 _GROUP = "recombine.commands"
@@ -119,6 +120,7 @@ app.command(cls=Command)(lint)
 app.command(cls=Command)(evaluate)
 app.command(cls=Command)(diff)
 app.command(cls=Command)(doctor)
+app.command(cls=Command)(mcp)
 app.command(cls=Command)(demo)
 
 

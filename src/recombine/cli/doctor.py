@@ -32,6 +32,7 @@ _ADDS = {
         "lab": "training, runs, sweeps and probes",
         "lance": "Lance tables",
         "lightning": "a scoreboard in Lightning",
+        "mcp": "the verbs as tools for assistants",
         "mlflow": "a scoreboard in MLflow",
         "postgres": "tables in PostgreSQL",
         "sklearn": "a scoreboard for scikit-learn",

@@ -76,6 +76,10 @@ EXAMPLES: dict[str, Lines] = {
         ("recombine doctor", "what is installed, and what each extra would add"),
         ("recombine doctor postgresql://localhost/shop --table products", "whether a server answers"),
     ),
+    "mcp": (
+        ("recombine mcp data", "an assistant may ask about the tables below data"),
+        ("recombine mcp data --out pages --time-limit 60", "and have pages written to a folder"),
+    ),
     "demo": (
         ("recombine demo", "write products.csv"),
         ("recombine demo other.csv --seed 1", "another table, to another file"),
