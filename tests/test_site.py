@@ -92,7 +92,13 @@ def test_every_card_of_the_gallery_has_its_page_and_its_picture():
 def test_what_is_wrong_with_a_site_is_noticed(page, said, tmp_path):
     (tmp_path / "other.html").write_text('<p id="here">words</p>')
     (tmp_path / "page.html").write_text(page)
+    (tmp_path / "llms.txt").write_text("- [a page](page.html)")
     assert list(site.problems(tmp_path.resolve())) == ([said] if said else [])
+
+
+def test_a_list_for_assistants_leads_somewhere(tmp_path):
+    (tmp_path / "llms.txt").write_text("- [a page](page.md)")
+    assert list(site.problems(tmp_path.resolve())) == ["llms.txt: no page.md"]
 
 
 def test_a_release_is_held_to_its_tag_its_date_and_its_citation():
