@@ -148,12 +148,12 @@ def short(value: Any) -> Any:
     [11, '… and 8 more']
     """
     if isinstance(value, dict):
-        kept = list(value.items())
-        rest = {"…": f"and {len(kept) - 4 * _SHOWN} more"} if len(kept) > 4 * _SHOWN else {}
-        return {name: short(one) for name, one in kept[: 4 * _SHOWN]} | rest
+        names = 4 * _SHOWN
+        rest = [("…", f"and {len(value) - names} more")] if len(value) > names else []
+        return dict([(name, short(one)) for name, one in list(value.items())[:names]] + rest)
     if isinstance(value, list):
-        rest = [f"… and {len(value) - _SHOWN} more"] if len(value) > _SHOWN else []
-        return [short(one) for one in value[:_SHOWN]] + rest
+        more = [f"… and {len(value) - _SHOWN} more"] if len(value) > _SHOWN else []
+        return [short(one) for one in value[:_SHOWN]] + more
     return value
 
 
@@ -221,10 +221,9 @@ class Tools:
 
         What was seen is told by the column `split` or by the table `train`.
         """
-        seen = {"split": split, "train": None if train is None else self.place.table(train)}
-        return self.place.run(
-            "evaluate", self.place.table(table), *_asked(factors, target, prediction=prediction, **seen)
-        )
+        seen = None if train is None else self.place.table(train)
+        words = _asked(factors, target, prediction=prediction, split=split, train=seen)
+        return self.place.run("evaluate", self.place.table(table), *words)
 
     def split(self, table: str, factors: Names, out: str) -> dict[str, Any]:
         """Hold out a fifth of the combinations: a copy of the table with a column `split`, in the output folder."""
