@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recombine.numerics.groups import Ints, Numbers
+from recombine.numerics.groups import Ints, Numbers, number
 from recombine.numerics.hypothesis_tests import bonferroni
 
 FEWEST = 5
@@ -26,6 +26,7 @@ FEWEST = 5
 _ROUNDING = 1e-12
 """Of the larger score: two that differ by less are the same."""
 _CHUNK = 2 * 10**6
+_MOST_DRAWN, _MOST_KINDS = 5_000, 1_000  # combinations that are drawn one by one; kinds of them that are drawn by number
 
 _Function = Callable[[Numbers], Numbers]
 
@@ -186,16 +187,45 @@ def times_drawn(rng: np.random.Generator, draws: int, count: int) -> Numbers:
 
 def resampled(statistics: Sequence[Statistic], settings: IntervalSettings, name: str) -> tuple[Resampled, ...]:
     """Draw combinations again and again, each with all its rows; several statistics of the same ones at once."""
-    count = statistics[0].combinations
     rng = settings.generator(name)
-    columns = np.concatenate([_columns(one) for one in statistics], axis=1)
+    drawn, alike = _few_to_draw(statistics, rng)
+    columns = np.concatenate([_columns(one) for one in drawn], axis=1)
     sums = np.empty((settings.draws, columns.shape[1]))
+    count = len(columns)
     step = max(1, _CHUNK // count)
     for start in range(0, settings.draws, step):
         size = min(step, settings.draws - start)
-        sums[start : start + size] = times_drawn(rng, size, count) @ columns
-    ends = np.cumsum([_columns(one).shape[1] for one in statistics])
+        times = times_drawn(rng, size, count) if alike is None else rng.multinomial(alike.sum(), alike / alike.sum(), size)
+        sums[start : start + size] = times @ columns
+    ends = np.cumsum([_columns(one).shape[1] for one in drawn])
     return tuple(_drawn(one, part) for one, part in zip(statistics, np.split(sums, ends[:-1], axis=1), strict=True))
+
+
+def _few_to_draw(
+    statistics: Sequence[Statistic], rng: np.random.Generator
+) -> tuple[Sequence[Statistic], Ints | None]:
+    """What to draw from, and how many combinations each line of it stands for; None where each is one thing to draw.
+
+    Combinations that add the same are told apart by nothing, so how often each such kind is drawn is multinomial:
+    exactly what drawing them one by one gives. Of many that are all different, random lots of equal size are drawn
+    whole: their sums have the same variance, but for some hundredths, and the same skewness, which is all that a draw
+    that is measured in its own error still shows of so many (`interval`); the error that is told is that of the single
+    ones.
+    """
+    count = statistics[0].combinations
+    if count <= _MOST_DRAWN:
+        return statistics, None
+    ids, size = np.zeros(count, dtype=np.int64), 1
+    for column in np.concatenate([one.parts for one in statistics], axis=1).T:
+        values, place = np.unique(column, return_inverse=True)
+        keys, ids = number(ids * len(values) + place, size * len(values))
+        size = len(keys)
+        if size > _MOST_KINDS:
+            lots = rng.permutation(count) % _MOST_DRAWN
+            return [one.by_piece(lots) for one in statistics], None
+    alike, first = np.bincount(ids), np.empty(size, dtype=np.int64)
+    first[ids] = np.arange(count)
+    return [replace(one, parts=one.parts[first]) for one in statistics], alike
 
 
 def _columns(statistic: Statistic) -> Numbers:
@@ -213,7 +243,7 @@ def _drawn(statistic: Statistic, sums: Numbers) -> Resampled:
         spread = np.sum(weight * slope[:, first] * slope[:, second] * sums[:, width:], axis=1)
         errors = np.sqrt(np.maximum(spread, 0.0) * count / max(count - 1, 1))
     values = statistic.value(sums[:, :width])
-    return Resampled(statistic.of_all, statistic.error, count, values, errors)
+    return Resampled(statistic.of_all, statistic.error, statistic.combinations, values, errors)
 
 
 def _ratio(sums: Numbers) -> Numbers:

@@ -19,6 +19,7 @@ four of five such tables would be called followed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -131,9 +132,19 @@ class _Question:
 
     def shuffle(self, rng: np.random.Generator) -> Ints:
         """The places of the lines, shuffled among those that are alike."""
-        found = np.empty(len(self.alike), dtype=np.int64)
-        found[np.argsort(self.alike, kind="stable")] = np.lexsort((rng.random(len(self.alike)), self.alike))
+        found = np.arange(len(self.alike))
+        found[self._company] = self._company[np.argsort(self._turn + rng.random(len(found))[self._company])]
         return found
+
+    @cached_property
+    def _company(self) -> Ints:
+        """The lines that are alike others, those that are alike side by side."""
+        order = np.argsort(self.alike, kind="stable")
+        return order[np.bincount(self.alike)[self.alike[order]] > 1]
+
+    @cached_property
+    def _turn(self) -> Numbers:
+        return self.alike[self._company].astype(np.float64)  # a number from 0 to 1 more keeps them side by side
 
 
 def _question(outcomes: Outcomes, lines: _AnswerShares, factor: int) -> _Question | None:
@@ -214,8 +225,8 @@ def _measured_against(outcomes: Outcomes, lines: _AnswerShares, factor: int) -> 
 
 def _means(numbers: Numbers, groups: Ints) -> Numbers:
     """For each line the mean of its group."""
-    sums = np.zeros((int(groups.max()) + 1, numbers.shape[1]))
-    np.add.at(sums, groups, numbers)
+    size = int(groups.max()) + 1
+    sums = np.stack([totals(groups, column, size) for column in numbers.T], axis=1)
     return np.asarray((sums / np.bincount(groups)[:, None])[groups])
 
 
