@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import recombine
-from recombine.data.misspellings import _one_letter_apart, misspellings
+from recombine.data.misspellings import _all_written_otherwise, _one_letter_apart, _written_alike, misspellings
 from tests.data.test_proposed_targets import TABLES, table_of
 
 
@@ -71,6 +73,16 @@ def test_one_letter_apart_is_that_of_a_twin() -> None:
         if one != other and other in slips(one) and max(len(one), len(other)) >= 4
     }
     assert {frozenset(pair) for pair in _one_letter_apart(words)} == expected
+
+
+@given(st.lists(st.text("aAß \t\n", max_size=4), min_size=2, max_size=5, unique=True))
+@example(["a", "b"])
+@example(["a ", "a"])
+def test_what_one_long_text_rules_out_is_not_written_alike(values: list[str]) -> None:
+    """The quick look at many values never passes over two that the slow one would name."""
+    assert not _all_written_otherwise(values) or not _written_alike(dict.fromkeys(values, 1.0))
+    assert _all_written_otherwise(["blue", "red"])
+    assert not _all_written_otherwise(["blue", "Blue"])
 
 
 def test_an_audit_and_a_proposal_name_them(tmp_path) -> None:

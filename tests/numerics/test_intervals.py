@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from recombine.numerics import distributions
+from recombine.numerics import distributions, resampling
 from recombine.numerics.intervals import (
     difference_interval,
     gap_interval,
@@ -57,6 +57,24 @@ def test_resampling_is_that_of_the_twin():
     found = resampled([mean(rows, total), macro(rows, total)], IntervalSettings(draws=30), "x")[0]
     assert found.values == pytest.approx(values)
     assert found.errors == pytest.approx(errors)
+
+
+@pytest.mark.parametrize("kinds", [1_000, 2])
+def test_many_combinations_are_drawn_by_kind_or_in_lots_as_one_by_one(kinds, monkeypatch):
+    """Draws differ by luck alone: their quantiles agree, in their own errors, and what is told of all is the same."""
+    rng = np.random.default_rng(2)
+    rows = rng.integers(1, 4, 6_000).astype(float)
+    several, settings = [mean(rows, rng.binomial(rows.astype(int), 0.9).astype(float))], IntervalSettings(draws=4_000)
+    monkeypatch.setattr(resampling, "_MOST_DRAWN", 10**9)
+    one_by_one = resampled(several, settings, "x")[0]
+    monkeypatch.setattr(resampling, "_MOST_DRAWN", 2_000)
+    monkeypatch.setattr(resampling, "_MOST_KINDS", kinds)
+    fewer = resampled(several, settings, "x")[0]
+    assert (fewer.value, fewer.error, fewer.combinations) == (one_by_one.value, one_by_one.error, 6_000)
+    assert fewer.values.std() == pytest.approx(fewer.error, rel=0.06)
+    shares = [0.025, 0.25, 0.5, 0.75, 0.975]
+    scaled = [np.quantile((one.values - one.value) / one.errors, shares) for one in (one_by_one, fewer)]
+    assert scaled[0] == pytest.approx(scaled[1], abs=0.12)
 
 
 def test_the_slopes_are_derivatives():

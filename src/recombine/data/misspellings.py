@@ -10,6 +10,7 @@ Not in one letter where words are short or begin otherwise ('rest' and 'test'), 
 here, nor where most values are rare, as in a list of names.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ _RARE_CASE = 0.5
 _SHORTEST = 4  # letters of the longer one: shorter words differ in one letter as a rule
 _CASED = 3  # letters from which on case alone does not tell two things apart, as it does A from a
 _NAMED = 3
+_UNUSUAL_SPACE = re.compile(r"[^\S \n]|  |\n |^ | \n| $")
 _MOST_VALUES = 10_000  # of a factor: with more, letters are not compared
 
 
@@ -51,7 +53,10 @@ def misspellings(support: Support) -> tuple[Misspelling, ...]:
     found: list[Misspelling] = []
     for factor, counts in zip(support.space.factors, support.value_counts, strict=True):
         if not factor.declared and set(map(type, factor.values)) == {str}:
-            rows = dict(zip(map(str, factor.values), counts.tolist(), strict=True))
+            values = list(map(str, factor.values))
+            if len(values) > _MOST_VALUES and _all_written_otherwise(values):
+                continue
+            rows = dict(zip(values, counts.tolist(), strict=True))
             named = [(one, round(rows[one]), other, round(rows[other])) for one, other in _pairs(rows)]
             found += [Misspelling(factor.name, *one) for one in named]
     return tuple(found)
@@ -74,6 +79,13 @@ def _pairs(rows: dict[str, float]) -> list[tuple[str, str]]:
 
 def _commonest_first(rows: dict[str, float], values: Iterable[str]) -> list[str]:
     return sorted(values, key=lambda value: (-rows[value], value))
+
+
+def _all_written_otherwise(values: Sequence[str]) -> bool:
+    """Whether no two of them can differ in white space or case alone: asked of one long text, of 10^6 in no time."""
+    text = "\n".join(values)
+    spaced = text.isascii() and not _UNUSUAL_SPACE.search(text) and len(text.split("\n")) == len(values)
+    return spaced and len(set(text.lower().split("\n"))) == len(values)
 
 
 def _written_alike(rows: dict[str, float]) -> dict[str, str]:

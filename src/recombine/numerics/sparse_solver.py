@@ -92,7 +92,7 @@ class SparseLeverage:
         right = np.zeros((self._gram.shape[0], len(rows)))
         right[rows.columns, rows.owners] = 1.0
         tried = self._tried(right, _OF_LEVERAGE)
-        return np.where(tried.passed, ((right + tried.residual) * tried.found).sum(axis=0), np.nan)
+        return np.where(tried.passed, _inner(right, tried.found) + _inner(tried.residual, tried.found), np.nan)
 
     def _tried(self, right: Numbers, tolerance: float) -> "_SparseAttempt":
         tried = _refined(self._gram, self._largest_eliminated, right, tolerance)
@@ -138,10 +138,12 @@ class _SparseAttempt:
 def _refined(gram: "csr_array", elimination: "_SparseElimination", right: Numbers, tolerance: float) -> _SparseAttempt:
     """Solve, and again for what is left, while that helps some column that does not pass yet."""
     goal = _GOAL * tolerance * _norms(right)
-    tried = _SparseAttempt(right, np.zeros_like(right), right, tolerance)
+    tried = _SparseAttempt(right, np.zeros((1, right.shape[1])), right, tolerance)
     for _ in range(elimination.refinements):
-        found = tried.found + elimination.solve(tried.residual, goal)
-        before, tried = tried, _SparseAttempt(right, found, right - gram @ found, tolerance)
+        found = elimination.solve(tried.residual, goal)
+        found += tried.found
+        left = gram @ found  # written over: fresh memory costs as much as the product
+        before, tried = tried, _SparseAttempt(right, found, np.subtract(right, left, out=left), tolerance)
         helped = _norms(tried.residual) < 0.5 * _norms(before.residual)
         if not (helped & ~tried.passed).any():
             break
@@ -190,7 +192,7 @@ class _SparseElimination:
     @classmethod
     def implicit(cls, gram: "csr_array", gone: Ints) -> "_SparseElimination":
         """One round that is not written out: half of the work of each iteration, and half of the iterations."""
-        left = np.setdiff1d(np.arange(gram.shape[0]), gone)
+        left = _others(gram, gone)
         inverse = _reciprocal(gram.diagonal()[gone])
         lower = gram[left]
         beside = lower[:, gone]
@@ -249,13 +251,19 @@ class _SparseElimination:
 
 
 def _eliminated(gram: "csr_array", gone: Ints, diagonal: Numbers) -> tuple[_EliminationRound, "csr_array"]:
-    left = np.setdiff1d(np.arange(gram.shape[0]), gone)
+    left = _others(gram, gone)
     pivots = gram.diagonal()[gone]
     inverse = _reciprocal(np.where(pivots > _NOTHING * diagonal[gone], pivots, 0.0))
     lower = gram[left]
     beside = lower[:, gone]
     pull = beside.multiply(inverse[None]).tocsr()
     return _EliminationRound(gone, left, pull, inverse), (lower[:, left] - pull @ beside.T).tocsr()
+
+
+def _others(gram: "csr_array", gone: Ints) -> Ints:
+    left = np.ones(gram.shape[0], dtype=bool)
+    left[gone] = False
+    return np.flatnonzero(left)
 
 
 def _meeting_few(gram: "csr_array", most: int, rng: np.random.Generator) -> Ints:
