@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recombine.numerics import value_graph
-from recombine.numerics.value_graph import components, spanning_forest
+from recombine.numerics.value_graph import UnionFind, components, spanning_forest
 
 
 @st.composite
@@ -47,6 +47,15 @@ def test_a_chain_in_a_random_order() -> None:
     links = np.stack([np.arange(2000), np.arange(2000) + 1], axis=1)[np.random.default_rng(0).permutation(2000)]
     assert not components(links, 2001).any()
     assert components(links[:400], 2001).max() == 2000 - 400
+
+
+@given(rows(), st.integers(1, 5))
+def test_union_find_by_pieces(drawn: tuple[np.ndarray, int], piece: int) -> None:
+    linked, nodes = drawn
+    parts = UnionFind(nodes)
+    for start in range(0, len(linked), piece):
+        parts.link(linked[start : start + piece])
+    assert parts.labels().tolist() == one_by_one(linked, nodes)[0]
 
 
 @given(rows(width=2))
