@@ -11,6 +11,8 @@ from recombine.data.space import Value, text
 
 Side = Literal["train", "validation", "test"]
 SIDES: tuple[Side, ...] = ("train", "validation", "test")
+SEEN = "seen"
+"""What rows of training combinations are called that are not trained on, to be compared with unseen ones."""
 _WORDS: dict[str, Side] = {
     "train": "train",
     "training": "train",
@@ -79,6 +81,13 @@ def sides_of(
         free = [text(value) for value in known if text(value) not in named]
         raise no_side("train", column, known, instead=_ask_for_training(free, option, alone=bool(named)))
     return sides
+
+
+def words_of(column: SplitColumn, known: Sequence[Value]) -> dict[Value, str]:
+    """What each value of the split column stands for; `seen` is our own word, and needs no naming."""
+    option = f"split=SplitColumn({column.name!r}, train=[{{!r}}])"
+    sides: dict[Value, str] = dict(sides_of(column.name, known, **column.words, option=option))
+    return sides | {value: SEEN for value in known if value not in sides and text(value) == SEEN}
 
 
 def no_side(side: Side, column: str, known: Sequence[Value], *, instead: str) -> ColumnError:

@@ -24,7 +24,7 @@ from recombine.base.records import Provenance
 from recombine.data import columns
 from recombine.data.columns import Bins, FactorKey
 from recombine.data.engine import arrow_batches, explained, limit_memory, run_statement, sniffing_again, stream
-from recombine.data.group_counts import asked_of, factor_keys
+from recombine.data.group_counts import Aggregate, Asking, asked_of, factor_keys
 from recombine.data.sources import opened
 from recombine.data.space import rows_of, text
 from recombine.data.support_assembly import refuse_no_rows, refuse_none_whole
@@ -37,7 +37,7 @@ _MOST_VALUES = 10**8  # of a factor: some numbers are kept for each of them
 
 @dataclass(frozen=True, eq=False)
 class StoredCounts:
-    """A table's distinct combinations on disk: a line for each, of codes c0, c1 … and `rows`.
+    """A table's distinct combinations on disk: a line for each, of codes c0, c1 … and `rows`, and further sums.
 
     `value_counts` says how many rows hold each value; values are numbered in the order in which a `Support` has them.
     """
@@ -49,6 +49,7 @@ class StoredCounts:
     rows: int
     left_out: Mapping[str, int]
     source: Provenance
+    context: Any = None
 
     def __repr__(self) -> str:
         return f"StoredCounts({self.combinations:,} combinations of {', '.join(self.names)}; {self.rows:,} rows)"
@@ -87,17 +88,17 @@ class StoredCounts:
         if len(factors) == len(self.keys):
             return self.combinations
         distinct = f"SELECT DISTINCT {', '.join(f'c{k}' for k in factors)} FROM counts"  # noqa: S608
-        return int(self._ask(f"SELECT count(*) FROM ({distinct})")[0][0])  # noqa: S608
+        return int(self.ask(f"SELECT count(*) FROM ({distinct})")[0][0])  # noqa: S608
 
     def commonest(self) -> list[int]:
         """The codes of the combination with most rows, the first of several."""
         codes = ", ".join(f"c{k}" for k in range(len(self.keys)))
-        return list(self._ask(f"SELECT {codes} FROM counts ORDER BY rows DESC, {codes} LIMIT 1")[0])  # noqa: S608
+        return list(self.ask(f"SELECT {codes} FROM counts ORDER BY rows DESC, {codes} LIMIT 1")[0])  # noqa: S608
 
     def labels(self, k: int, codes: Sequence[int]) -> list[str]:
         """The values of some codes of a factor, as text."""
         wanted = ", ".join(map(str, {int(code) for code in codes})) or "-1"
-        found = self._ask(f"SELECT code, value FROM values_{k} WHERE code IN ({wanted})")  # noqa: S608
+        found = self.ask(f"SELECT code, value FROM values_{k} WHERE code IN ({wanted})")  # noqa: S608
         names = dict(zip((code for code, _ in found), self.keys[k].values([raw for _, raw in found]), strict=True))
         return [text(names[int(code)]) for code in codes]
 
@@ -108,7 +109,7 @@ class StoredCounts:
         for k, name in enumerate(self.names):
             asked = sorted({text(row[name] if isinstance(row, Mapping) else row[k]) for row in rows})
             self.connection.register("asked_values", pa.table({"word": asked}))
-            found = self._ask(
+            found = self.ask(
                 f"SELECT word, code FROM asked_values JOIN values_{k} ON word = {_word(self.keys[k])}"  # noqa: S608
             )
             known = dict(found)
@@ -120,12 +121,13 @@ class StoredCounts:
         columns = {f"c{k}": codes[:, k] for k in range(len(self.keys))}
         self.connection.register("asked", pa.table({"place": np.arange(len(codes)), **columns}))
         joined = f"SELECT place, rows FROM asked JOIN counts USING ({', '.join(columns)})"  # noqa: S608
-        found = np.array(self._ask(joined), dtype=np.int64).reshape(-1, 2)
+        found = np.array(self.ask(joined), dtype=np.int64).reshape(-1, 2)
         rows = np.zeros(len(codes), dtype=np.int64)
         rows[found[:, 0]] = found[:, 1]
         return rows
 
-    def _ask(self, question: str) -> list[Any]:
+    def ask(self, question: str) -> list[Any]:
+        """The answer to a question in SQL, of the table `counts`."""
         return list(self.connection.execute(question).fetchall())
 
 
@@ -143,9 +145,13 @@ def store_counts(
     bins: Mapping[str, Bins] | None = None,
     table: str | None = None,
     command: str | None = None,
+    asking: Asking | None = None,
+    needs: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Iterator[StoredCounts]:
     """Count a table's combinations onto disk, for as long as the `with` block lasts; `source` is as in `read`.
+
+    `asking` names further sums over the rows of each combination, of the columns `needs`, as for `count_table`.
 
     >>> table = {"a": ["x", "x", "y"], "b": ["p", "q", "p"]}
     >>> with store_counts(table, factors=["a", "b"]) as counts:
@@ -155,26 +161,44 @@ def store_counts(
     question = TableQuery(factors=tuple(factors), where=where, bins=dict(bins or {}), table=table)
     with tempfile.TemporaryDirectory(prefix="recombine-counts-") as folder:
         file = Path(folder) / "counts.duckdb"
-        keys, name = sniffing_again(lambda all_: _group(source, question, file, progress, sniff_all=all_))
+        found = sniffing_again(lambda all_: _group(source, question, (asking, needs), file, progress, sniff_all=all_))
         with duckdb.connect(file, config={"temp_directory": folder}) as connection:
             limit_memory(connection)
             connection.execute("SET preserve_insertion_order = false")
-            provenance = Provenance(source=name, settings=question.settings(), command=command)
-            yield _encoded(connection, keys, question, provenance, progress)
+            yield _encoded(connection, found, question, command, progress)
+
+
+@dataclass(frozen=True)
+class _Grouped:
+    """What was counted into the file, beside the lines themselves."""
+
+    keys: tuple[FactorKey, ...]
+    name: str
+    sums: tuple[str, ...]
+    context: Any
 
 
 def _group(
-    source: Any, question: TableQuery, file: Path, progress: Progress | None, *, sniff_all: bool
-) -> tuple[tuple[FactorKey, ...], str]:
+    source: Any,
+    question: TableQuery,
+    further: tuple[Asking | None, Sequence[str]],
+    file: Path,
+    progress: Progress | None,
+    *,
+    sniff_all: bool,
+) -> _Grouped:
     """The GROUP BY, from the engine that holds the table into a file: by DuckDB itself, or as a stream of lines."""
-    columns_ = None if question.where is not None else list(question.columns)
+    asking, needs = further
+    wanted = None if question.where is not None else list(dict.fromkeys([*question.columns, *needs]))
     file.unlink(missing_ok=True)
-    with opened(source, table=question.table, columns=columns_, sniff_all=sniff_all) as found, explained(found):
+    with opened(source, table=question.table, columns=wanted, sniff_all=sniff_all) as found, explained(found):
         rows = filtered(found.table, question.where, found.backend)
         columns.require(rows, question.columns, role="a factor")
+        columns.require(rows, needs, role="asked for")
         keys = factor_keys(rows, question, found.backend)
         _refuse_declared(keys)
-        lines = rows.group_by(**asked_of(keys)).aggregate(rows=rows.count())
+        asked = Aggregate() if asking is None else asking(rows, found.backend)
+        lines = rows.group_by(**asked_of(keys)).aggregate(rows=rows.count(), **asked.sums)
         told = of_step(progress, "counting combinations onto disk")
         if found.backend.name == "duckdb":
             connection = found.backend.con
@@ -189,7 +213,7 @@ def _group(
                 limit_memory(connection)
                 connection.register("arriving", stream(found.backend, lines))
                 run_statement(connection, "CREATE TABLE lines AS SELECT * FROM arriving", told)
-        return keys, found.name
+        return _Grouped(keys, found.name, tuple(asked.sums), asked.context)
 
 
 def _refuse_declared(keys: Sequence[FactorKey]) -> None:
@@ -203,9 +227,10 @@ def _refuse_declared(keys: Sequence[FactorKey]) -> None:
 
 
 def _encoded(
-    connection: Any, keys: tuple[FactorKey, ...], question: TableQuery, source: Provenance, progress: Progress | None
+    connection: Any, found: _Grouped, question: TableQuery, command: str | None, progress: Progress | None
 ) -> StoredCounts:
     """Number the values of each factor in their order, and write every line by its codes."""
+    keys = found.keys
     told = of_step(progress, "numbering the values")
     places = range(len(keys))
     missing = ", ".join(f"coalesce(sum(rows) FILTER (f{k} IS NULL), 0)" for k in places)
@@ -216,7 +241,7 @@ def _encoded(
             f"SELECT coalesce(sum(rows), 0), coalesce(sum(rows) FILTER ({whole}), 0), {missing} FROM lines"  # noqa: S608
         ).fetchone(),
     )
-    refuse_no_rows(np.array([rows]), source.source, question)
+    refuse_no_rows(np.array([rows]), found.name, question)
     left_out = {key.name: many for key, many in zip(keys, absent, strict=True) if many}
     if not kept:
         refuse_none_whole(left_out, rows)
@@ -228,10 +253,11 @@ def _encoded(
             told,
         )
     codes = ", ".join(f"v{k}.code AS c{k}" for k in places)
+    sums = ", ".join(f"lines.{name}::BIGINT AS {name}" for name in ("rows", *found.sums))
     joins = " ".join(f"JOIN values_{k} AS v{k} ON f{k} = v{k}.value" for k in places)
     run_statement(
         connection,
-        f"CREATE TABLE counts AS SELECT {codes}, lines.rows::BIGINT AS rows FROM lines {joins}",  # noqa: S608
+        f"CREATE TABLE counts AS SELECT {codes}, {sums} FROM lines {joins}",  # noqa: S608
         told,
     )
     connection.execute("DROP TABLE lines")
@@ -243,7 +269,8 @@ def _encoded(
         int(combinations),
         rows,
         left_out | ({"(any)": rows - kept} if left_out else {}),
-        source,
+        Provenance(source=found.name, settings=question.settings(), command=command),
+        found.context,
     )
 
 

@@ -1,25 +1,16 @@
-"""How combinations stand on the sides of a split, where they are too many for memory: DuckDB groups and spills.
-
-One GROUP BY by the factors, in which each side is a sum; what is asked of it is asked there, and numbers come back.
+"""How combinations stand on the sides of a split, where they are too many for memory: each side is one more sum of the
+counts on disk, and numbers come back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recombine.base.errors import SettingError
-from recombine.base.progress import Progress, of_step
-from recombine.data import columns
-from recombine.data.columns import Bins
-from recombine.data.engine import explained, limit_memory, run_statement
-from recombine.data.group_counts import asked_of, factor_keys
-from recombine.data.sources import opened
-from recombine.data.space import text
-from recombine.data.split_sides import SplitColumn, sides_of
-from recombine.data.table_query import TableQuery, Where, filtered
+from recombine.data.group_counts import Aggregate
+from recombine.data.split_sides import SEEN, SIDES, SplitColumn, words_of
+from recombine.data.stored_counts import StoredCounts, store_counts
 
-APART = "seen"
-"""The side of rows of training combinations that are kept apart, to be compared with unseen ones."""
+_EVERY_SIDE = (*SIDES, SEEN)
 
 
 @dataclass(frozen=True)
@@ -51,107 +42,66 @@ class StoredSides:
 
 
 def count_stored_sides(
-    source: Any,
-    *,
-    factors: Sequence[str],
-    split: SplitColumn,
-    answers: tuple[str, str] | None = None,
-    where: Where | None = None,
-    bins: Mapping[str, Bins] | None = None,
-    table: str | None = None,
-    progress: Progress | None = None,
+    source: Any, *, split: SplitColumn, answers: tuple[str, str] | None = None, **reading: Any
 ) -> StoredSides:
-    """Count the sides of a split; `answers` are the columns of the true answer and of the one that was given."""
-    query = TableQuery(factors=tuple(factors), where=where, bins=dict(bins or {}), table=table)
-    needed = [*query.columns, split.name, *(answers or ())]
-    with opened(source, table=table, columns=None if where is not None else needed) as found, explained(found):
-        if found.backend.name != "duckdb":
-            raise SettingError(
-                f"'{found.name}' with counts on disk",
-                why=f"its rows are in {found.backend.name}, and sides are counted on disk by DuckDB alone",
-                instead="write the table out as Parquet, and give that file",
-            )
-        rows = filtered(found.table, where, found.backend)
-        columns.require(rows, needed, role="asked for")
-        asked = asked_of(factor_keys(rows, query, found.backend))
-        right = (rows[answers[0]] == rows[answers[1]]).ifelse(1, 0) if answers else rows.count() * 0
-        chosen = rows.select(**asked, word=rows[split.name].cast("string"), **({"fair": right} if answers else {}))
-        connection = found.backend.con
-        limit_memory(connection)
-        words = _words(connection, found.backend.compile(chosen), split)
-        return _ask(connection, found, chosen, list(asked), (words, query.factors, bool(answers)), progress)
+    """Count the sides of a split; `answers` are the columns of the true answer and of the one that was given.
+
+    `reading` is what `store_counts` takes beside the table.
+    """
+
+    def asking(table: Any, backend: Any) -> Aggregate:
+        word = table[split.name].cast("string")
+        known = backend.to_pyarrow(table.select(word=word).distinct())["word"].drop_null().to_pylist()
+        meant = words_of(split, sorted(known))
+        words = {side: tuple(one for one, said in meant.items() if said == side) for side in _EVERY_SIDE}
+        sums = {side: _rows(table, word, said) for side, said in words.items()}
+        if answers is not None:
+            right = table[answers[0]] == table[answers[1]]
+            sums["right_answers"] = _rows(table, word, (*words["test"], *words[SEEN]), right)
+        return Aggregate(sums=sums, context=words)
+
+    needs = [split.name, *(answers or ())]
+    with store_counts(source, asking=asking, needs=needs, **reading) as counts:
+        return _sides(counts, scored=answers is not None)
 
 
-def _words(connection: Any, rows: str, split: SplitColumn) -> dict[str, str]:
-    known = [word for (word,) in connection.execute(f"SELECT DISTINCT word FROM ({rows})").fetchall() if word]  # noqa: S608
-    option = f"split=SplitColumn({split.name!r}, train=[{{!r}}])"
-    found = {text(word): str(side) for word, side in sides_of(split.name, known, **split.words, option=option).items()}
-    return found | {word: APART for word in known if word == APART and word not in found}
+def _rows(table: Any, word: Any, said: tuple[str, ...], condition: Any = True) -> Any:
+    """How many rows hold one of some words; Ibis would take a question of no words for no column."""
+    return (word.isin(said) & condition).ifelse(1, 0).sum() if said else table.count() * 0
 
 
-def _ask(
-    connection: Any,
-    found: Any,
-    chosen: Any,
-    keys: list[str],
-    told: tuple[dict[str, str], tuple[str, ...], bool],
-    progress: Progress | None,
-) -> StoredSides:
-    words, factors, scored = told
-    sides = {side: [word for word, meant in words.items() if meant == side] for side in ("train", "validation", "test")}
-    sides[APART] = [word for word, meant in words.items() if meant == APART]
-    of = {side: f"word IN ({', '.join(map(_quoted, said)) or 'NULL'})" for side, said in sides.items()}
-    sums = ", ".join(f"count(*) FILTER ({condition}) AS {side}" for side, condition in of.items())
-    judged = f"{of['test']} OR {of[APART]}"
-    right = f"coalesce(sum(fair) FILTER ({judged}), 0)" if scored else "0"
-    whole, by = " AND ".join(f"{key} IS NOT NULL" for key in keys), ", ".join(keys)
-    run_statement(
-        connection,
-        f"CREATE OR REPLACE TEMP TABLE by_side AS SELECT {by}, count(*) AS rows, {sums}, "  # noqa: S608
-        f"count(*) FILTER ({judged}) AS n, {right} AS r FROM ({found.backend.compile(chosen)}) "
-        f"WHERE {whole} GROUP BY {by}",
-        of_step(progress, "counting the sides on disk"),
+def _sides(counts: StoredCounts, *, scored: bool) -> StoredSides:
+    each = ", ".join(f"sum({side})::BIGINT, count(*) FILTER ({side} > 0)" for side in _EVERY_SIDE)
+    [(leaked, leaked_rows, *numbers)] = counts.ask(
+        "SELECT count(*) FILTER (test > 0 AND train > 0), "  # noqa: S608 - names of our own
+        f"coalesce(sum(test) FILTER (train > 0), 0)::BIGINT, {each} FROM counts"
     )
-    names = list(sides)
-    each = ", ".join(f"sum({side})::BIGINT, count(*) FILTER ({side} > 0)" for side in names)
-    first = connection.execute(
-        f"SELECT sum(rows)::BIGINT, count(*), count(*) FILTER (test > 0 AND train > 0), "  # noqa: S608
-        f"coalesce(sum(test) FILTER (train > 0), 0)::BIGINT, {each} FROM by_side"
-    ).fetchone()
-    for place, key in enumerate(keys):
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE trained{place} AS SELECT DISTINCT {key} FROM by_side WHERE train > 0"  # noqa: S608
-        )
+    codes = [f"c{k}" for k in range(len(counts.names))]
     lost = {
-        factor: connection.execute(
-            f"SELECT count(DISTINCT {key}) FROM by_side ANTI JOIN trained{place} USING ({key}) WHERE test > 0"  # noqa: S608
-        ).fetchone()[0]
-        for place, (factor, key) in enumerate(zip(factors, keys, strict=True))
+        name: counts.ask(
+            f"SELECT count(*) FROM (SELECT {code} FROM counts GROUP BY {code} HAVING sum(train) = 0 AND sum(test) > 0)"  # noqa: S608
+        )[0][0]
+        for name, code in zip(counts.names, codes, strict=True)
     }
-    joins = " ".join(f"LEFT JOIN trained{k} AS t{k} ON t{k}.{key} = by_side.{key}" for k, key in enumerate(keys))
-    novel = " OR ".join(f"t{k}.{key} IS NULL" for k, key in enumerate(keys))
-    sums = "count(*), sum(n)::BIGINT, sum(r)::DOUBLE, sum(r * r)::DOUBLE, sum(r * n)::DOUBLE, sum(n * n)::DOUBLE"
-    rungs = connection.execute(
-        f"SELECT CASE WHEN train > 0 THEN 'seen' WHEN {novel} THEN 'novel' ELSE 'unseen' END AS rung, {sums} "  # noqa: S608
-        f"FROM by_side {joins} WHERE n > 0 GROUP BY rung"
-    ).fetchall()
     return StoredSides(
-        name=found.name,
-        words={side: tuple(said) for side, said in sides.items()},
-        rows=dict(zip(names, map(_count, first[4::2]), strict=True)),
-        combinations=dict(zip(names, map(_count, first[5::2]), strict=True)),
-        rows_in_all=_count(first[0]),
-        combinations_in_all=_count(first[1]),
-        leaked=_count(first[2]),
-        leaked_rows=_count(first[3]),
+        name=counts.source.source,
+        words=counts.context,
+        rows=dict(zip(_EVERY_SIDE, numbers[::2], strict=True)),
+        combinations=dict(zip(_EVERY_SIDE, numbers[1::2], strict=True)),
+        rows_in_all=int(counts.total),
+        combinations_in_all=counts.combinations,
+        leaked=leaked,
+        leaked_rows=leaked_rows,
         lost=lost,
-        rungs={rung: RungSums(*numbers) for rung, *numbers in rungs},
+        rungs=_rungs(counts, codes) if scored else {},
     )
 
 
-def _count(number: int | None) -> int:
-    return int(number or 0)
-
-
-def _quoted(word: str) -> str:
-    return "'" + word.replace("'", "''") + "'"
+def _rungs(counts: StoredCounts, codes: list[str]) -> dict[str, RungSums]:
+    trained = " AND ".join(f"{code} IN (SELECT {code} FROM counts WHERE train > 0)" for code in codes)  # noqa: S608
+    found = counts.ask(
+        "SELECT rung, count(*), sum(n)::BIGINT, sum(r)::DOUBLE, sum(r * r)::DOUBLE, sum(r * n)::DOUBLE, "  # noqa: S608
+        f"sum(n * n)::DOUBLE FROM (SELECT CASE WHEN train > 0 THEN 'seen' WHEN {trained} THEN 'unseen' "
+        f"ELSE 'novel' END AS rung, test + {SEEN} AS n, right_answers AS r FROM counts) WHERE n > 0 GROUP BY rung"
+    )
+    return {rung: RungSums(*sums) for rung, *sums in found}

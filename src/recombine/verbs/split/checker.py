@@ -31,6 +31,7 @@ import pyarrow.compute as pc
 
 from recombine.base.errors import SettingError
 from recombine.base.words import listing
+from recombine.data import split_sides
 from recombine.data.columns import Bins
 from recombine.data.support import Support
 from recombine.numerics.groups import Ints
@@ -139,7 +140,7 @@ def _class_lines(support: Support, rows: RowSupport | None) -> tuple[Ints, Ints,
     return class_lines(support.target) if rows is None else None
 
 
-SEEN = "seen"
+SEEN = split_sides.SEEN
 """Rows of training combinations that were kept apart from training, as `recombine split --seen-share` does."""
 TRAIN = "train"
 

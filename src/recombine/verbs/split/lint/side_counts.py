@@ -29,12 +29,11 @@ from recombine.data.group_counts import Aggregate, EngineCounts, count_groups
 from recombine.data.set_columns import SetSource
 from recombine.data.sources import opened
 from recombine.data.space import Value, text
-from recombine.data.split_sides import SIDES, Side, SplitColumn, sides_of
+from recombine.data.split_sides import SEEN, SIDES, Side, SplitColumn, words_of
 from recombine.data.support import Support
 from recombine.data.support_assembly import TargetAsked, assemble
 from recombine.data.table_query import TableQuery, Where, filtered
 from recombine.numerics.groups import Ints
-from recombine.verbs.split.checker import SEEN
 
 SIDE = "recombine_side"
 """The column that tells the side where the sides were separate tables."""
@@ -140,7 +139,7 @@ def count_sides(open_table: OpenTable, side: str, query: SplitQuery, progress: P
     raw = pc.dictionary_encode(lines["side"], null_encoding="encode").combine_chunks()
     values = raw.dictionary.to_pylist()
     words = (
-        _words(query.column, columns.ordered({value for value in values if value is not None})) if len(lines) else {}
+        words_of(query.column, columns.ordered({value for value in values if value is not None})) if len(lines) else {}
     )
     sides = pa.array([words.get(value, NO_SIDE) for value in values], pa.string())
     column = sides.take(raw.indices) if len(lines) else pa.array([], pa.string())
@@ -157,13 +156,6 @@ def count_sides(open_table: OpenTable, side: str, query: SplitQuery, progress: P
     )
     by_side = EngineCounts(lines, (*keys, FactorKey(split, None)), counts.source)
     return Sided(assemble(by_side, with_side, target=target), words, _rows_of_no_side(lines, len(keys), words, query))
-
-
-def _words(column: SplitColumn, known: Sequence[Value]) -> dict[Value, str]:
-    """What each value of the split column stands for; `seen` is our own word, and needs no naming."""
-    option = f"split=SplitColumn({column.name!r}, train=[{{!r}}])"
-    sides: dict[Value, str] = dict(sides_of(column.name, known, **column.words, option=option))
-    return sides | {value: SEEN for value in known if value not in sides and text(value) == SEEN}
 
 
 def _rows_of_no_side(lines: pa.Table, keys: int, words: Mapping[Value, str], query: SplitQuery) -> dict[str, int]:

@@ -6,8 +6,8 @@ combinations, and are left out, which each of them says.
 
 from recombine.base.records import Provenance
 from recombine.base.words import amount, count
-from recombine.data.split_sides import SIDES
-from recombine.data.stored_sides import APART, StoredSides
+from recombine.data.split_sides import SEEN, SIDES
+from recombine.data.stored_sides import StoredSides
 from recombine.verbs.split.lint.lint_result import Lint, LintCheck, SideCount
 
 _LEFT_OUT = ("conjunctions", "exchanged", "ids", "validation", "classes", "seen", "sizes", "missing", "determined")
@@ -54,7 +54,7 @@ def lint_stored(sides: StoredSides, *, factors: tuple[str, ...], provenance: Pro
         combinations=sides.combinations_in_all,
         sides=tuple(
             SideCount(side, sides.words[side], sides.rows[side], sides.combinations[side])
-            for side in (*SIDES, APART)
+            for side in (*SIDES, SEEN)
             if side in SIDES or sides.rows[side]
         ),
         checks=checks,
