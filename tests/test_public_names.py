@@ -44,7 +44,6 @@ PUBLIC = [
     "StoredAudit",
     "StoredCounts",
     "StoredEvaluation",
-    "StoredSplit",
     "Support",
     "VectorEvaluation",
     "__version__",
@@ -66,7 +65,6 @@ PUBLIC = [
     "read",
     "rehearse",
     "split",
-    "split_stored",
     "store_counts",
     "train_test_split",
 ]

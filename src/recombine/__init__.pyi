@@ -56,7 +56,5 @@ from .verbs.split.random_holdout import HoldOutCombinations as HoldOutCombinatio
 from .verbs.split.random_holdout import train_test_split as train_test_split
 from .verbs.split.split import split as split
 from .verbs.split.split_result import Split as Split
-from .verbs.split.stored_split import StoredSplit as StoredSplit
-from .verbs.split.stored_split import split_stored as split_stored
 
 __all__: list[str]

@@ -1,7 +1,11 @@
 """Sides counted on disk: lint and evaluate say there what they say in memory."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +30,7 @@ def test_the_same_sides_as_in_memory(rows) -> None:
     for place, (a, b, side) in enumerate((("a", "p", "train"), ("b", "q", "train"), ("a", "q", "test"))):
         table["a"][place], table["b"][place], table["split"][place] = a, b, side
     memory = recombine.lint(table, factors=["a", "b"])
-    with _forced_low():
+    with forced_low():
         stored = recombine.lint(table, factors=["a", "b"])
     assert stored.provenance.settings["counted"].startswith("on disk")
     # in memory rows without a combination count among those of no side, here too
@@ -49,12 +53,12 @@ def test_the_same_sides_as_in_memory(rows) -> None:
     }
 
 
-class _forced_low:  # noqa: N801 - a context
-    def __enter__(self) -> None:
-        self.before, group_counts.MOST_COMBINATIONS = group_counts.MOST_COMBINATIONS, 1
-
-    def __exit__(self, *_: object) -> None:
-        group_counts.MOST_COMBINATIONS = self.before
+@contextmanager
+def forced_low() -> Iterator[None]:
+    """As if a single combination filled the memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_counts, "MOST_COMBINATIONS", 1)
+        yield
 
 
 def test_the_commands(tmp_path) -> None:
@@ -62,7 +66,7 @@ def test_the_commands(tmp_path) -> None:
     columns = dict(zip("ab", list(zip(*rows, strict=True))[:2], strict=True))
     table = pa.table({**columns, "split": [side for _, _, side in rows], "y": ["u"] * 300, "said": ["u", "v"] * 150})
     pq.write_table(table, tmp_path / "t.parquet")
-    with _forced_low():
+    with forced_low():
         said = run_command(tmp_path, "lint", "t.parquet", "--factors", "a,b")
         scored = run_command(
             tmp_path, "evaluate", "t.parquet", "--factors", "a,b", "--target", "y", "--prediction", "said", "--split",

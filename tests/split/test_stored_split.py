@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 import recombine
 from recombine.base.errors import RecombineError
 from recombine.data import group_counts
+from recombine.verbs.split import manifest
 from tests.commands import run_command
 from tests.properties import examples
+from tests.split.test_stored_sides import forced_low
 
 ROWS = st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from([1, 2, 3, 4, None])), min_size=4, max_size=60)
 
@@ -20,13 +22,15 @@ def test_what_is_promised_is_kept(tmp_path_factory, rows, share, seed) -> None:
     table = {"a": [a for a, _ in rows], "b": [b for _, b in rows], "id": list(range(len(rows)))}
     out = tmp_path_factory.mktemp("split") / "held.parquet"
     try:
-        made = recombine.split_stored(table, factors=["a", "b"], out=out, test_size=share, seed=seed)
+        with forced_low():
+            held = recombine.HoldOutCombinations(test_size=share, random_state=seed)
+            made = recombine.split(table, factors=["a", "b"], by=held, out=out)
     except RecombineError:  # nothing could be held out, or a factor has one value
         values = [{row[place] for row in rows if row[1] is not None} for place in (0, 1)]
         assert min(map(len, values)) < 2 or share < 0.5 or len({row for row in rows if row[1]}) < 12
         return
     written = pq.read_table(out).to_pylist()
-    assert [row["id"] for row in written] == table["id"]
+    assert sorted(row["id"] for row in written) == table["id"]
     sides = {}
     for row in written:
         if row["b"] is None:
@@ -62,6 +66,37 @@ def test_the_command_falls_back_and_says_so(tmp_path, monkeypatch) -> None:
     assert recombine.lint(tmp_path / "held.csv", factors=["a", "b"])["values"].verdict == "pass"
 
 
-def test_a_share_is_checked(tmp_path) -> None:
-    with pytest.raises(RecombineError, match="test_size"):
-        recombine.split_stored({"a": [1, 2], "b": [1, 2]}, factors=["a", "b"], out=tmp_path / "x.csv", test_size=2)
+def test_what_it_tells(tmp_path) -> None:
+    table = {"a": [k % 7 for k in range(70)], "b": [str(k % 10) for k in range(69)] + [None]}
+    with forced_low():
+        made = recombine.split(table, factors=["a", "b"], out=tmp_path / "held.csv")
+    assert made.rows == 70
+    assert made.reasons == (
+        "'a table in memory' has more than 1 distinct combinations: they are not listed. A hash of its values tells "
+        "the side of each, how many there are of a side is an estimate (2 %), rows come in any order, and none are "
+        "kept apart as 'seen'.",
+        "1 row miss a factor and got no side.",
+    )
+    with pytest.raises(RecombineError, match="look it up in the column 'split'"):
+        made.side((1, "1"))
+    read = manifest.read(tmp_path / "held.split.json")
+    assert manifest.difference(read) == ""
+    assert manifest.lint_again(read).grade == "sound"
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"by": recombine.HoldOutCombinations(guarantee="none")}, "guarantee='none'"),
+        ({"by": recombine.CombinationKFold()}, "by=CombinationKFold"),
+        ({"target": "y"}, "stratify='y'"),
+        ({"seen_share": 0.2}, "seen_share=0.2"),
+        ({"out": "folder"}, "out='folder'"),
+    ],
+)
+def test_what_takes_a_list_is_refused(tmp_path, given, named) -> None:
+    out = tmp_path / given.pop("out", "x.csv")
+    table = {"a": [1, 2, 1], "b": [1, 2, 2], "y": ["u", "u", "v"]}
+    with forced_low(), pytest.raises(RecombineError, match=named):
+        recombine.split(table, factors=["a", "b"], out=out, **given)
+    assert not list(tmp_path.iterdir())

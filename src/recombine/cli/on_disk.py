@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -51,12 +50,6 @@ def reading_settings(
         ) from error
     note(f"{error.what}: worked out on disk")
     return {name: settings[name] for name in ("where", "bins", "table", "command")}
-
-
-def tell_split(made: "recombine.StoredSplit", out: Path, *, as_json: bool) -> NoReturn:
-    """Tell what was held out, where no combination is listed."""
-    say(json_text(asdict(made)) if as_json else f"\n  {made.verdict}\n\n  wrote  {out}")
-    raise typer.Exit
 
 
 def tell_evaluation(found: "recombine.StoredEvaluation", *, as_json: bool) -> NoReturn:

@@ -7,9 +7,9 @@ import typer
 from rich.markup import escape
 
 import recombine
-from recombine.base.errors import BeyondMemory, SettingError
+from recombine.base.errors import SettingError
 from recombine.base.words import json_text, percent
-from recombine.cli import gates, on_disk, options, proposal, split_options, table_options
+from recombine.cli import gates, options, proposal, split_options, table_options
 from recombine.cli.options import quoted
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, number_table, reasons, say
@@ -118,36 +118,19 @@ def split(
         "random_state": None if only_for_seen else seed,
     }
     with split_options.as_options(), Watch("splitting") as watch:
-        try:
-            made = recombine.split(
-                source,
-                factors=options.names(factors),
-                by=split_options.splitter(chosen, settings),
-                out=out,
-                column=column,
-                seen_share=seen_share,
-                id=identity,
-                seed=seed or 0,
-                force=force,
-                progress=watch.step,
-                **reading.settings(),
-            )
-        except BeyondMemory as error:
-            plain = chosen == "combinations" and guarantee in (None, "values")
-            given = {"--by or --guarantee": not plain, "--strata": strata, "--seen-share": seen_share}
-            known = on_disk.reading_settings(reading, error, given=given)
-            held_out = recombine.split_stored(
-                source,
-                factors=options.names(factors),
-                out=out,
-                test_size=share or 0.2,
-                column=column or "split",
-                seed=seed or 0,
-                force=force,
-                progress=watch.step,
-                **{name: known[name] for name in ("where", "bins", "table")},
-            )
-            on_disk.tell_split(held_out, out, as_json=as_json)
+        made = recombine.split(
+            source,
+            factors=options.names(factors),
+            by=split_options.splitter(chosen, settings),
+            out=out,
+            column=column,
+            seen_share=seen_share,
+            id=identity,
+            seed=seed or 0,
+            force=force,
+            progress=watch.step,
+            **reading.settings(),
+        )
     if as_json:
         say(json_text(gates.told(made.record())))
     else:

@@ -53,7 +53,7 @@ def count_stored_sides(
         word = table[split.name].cast("string")
         known = backend.to_pyarrow(table.select(word=word).distinct())["word"].drop_null().to_pylist()
         meant = words_of(split, sorted(known))
-        words = {side: tuple(one for one, said in meant.items() if said == side) for side in _EVERY_SIDE}
+        words = {side: tuple(str(one) for one, said in meant.items() if said == side) for side in _EVERY_SIDE}
         sums = {side: _rows(table, word, said) for side, said in words.items()}
         if answers is not None:
             right = table[answers[0]] == table[answers[1]]

@@ -83,7 +83,9 @@ def _of(place: Path, content: Mapping[str, Any]) -> Manifest:
 
 
 def difference(manifest: Manifest) -> str:
-    """How a table differs from its manifest, in a sentence; empty where it does not."""
+    """How a table differs from its manifest, in a sentence; empty where it does not, or lists no combinations."""
+    if not manifest.digest:
+        return ""
     support = read_support(manifest.file, factors=[*manifest.factors, manifest.column], **_reading(manifest))
     if digest_of_sides(support) == manifest.digest:
         return ""

@@ -1,7 +1,8 @@
 """The verb `split`: write a table with a column that tells the side, out of core: any size, any engine.
 
 The combinations are counted with one GROUP BY, a splitter decides over them in memory, and one streaming join in
-DuckDB writes every row with its side. Rows of other engines are fetched once, into a file that goes away.
+DuckDB writes every row with its side. Rows of other engines are fetched once, into a file that goes away. Where the
+combinations do not fit in memory a hash decides (`stored_split`).
 """
 
 import errno
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from recombine.base.checks import check_known, check_number
 from recombine.base.decoding import LONGEST_NAME, FileName
-from recombine.base.errors import OutputError, SettingError, TableError
+from recombine.base.errors import BeyondMemory, OutputError, SettingError, TableError
 from recombine.base.files import cannot_write, explained, place_of, recover, staged
 from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
@@ -32,8 +33,17 @@ from recombine.verbs.split.element_holdout import HoldOutElements
 from recombine.verbs.split.lint.side_counts import SplitReading
 from recombine.verbs.split.random_holdout import HoldOutCombinations
 from recombine.verbs.split.row_writer import OutgoingRows, draw_seen_rows, open_locally, rows_to_write
-from recombine.verbs.split.split_result import KEY, Split, count_combinations, decide, join_table, summarize_split
+from recombine.verbs.split.split_result import (
+    KEY,
+    CountedCombinations,
+    Split,
+    count_combinations,
+    decide,
+    join_table,
+    summarize_split,
+)
 from recombine.verbs.split.splitter import Splitter
+from recombine.verbs.split.stored_split import HashedHoldout, hashed_share, split_by_hash
 
 _SEEN_SHARE = 0.1  # of the training rows, kept apart to be compared with unseen ones
 _SETTINGS = ["out", "factors", "target", "by", "column", "seen_share", "id", "seed", "force"]
@@ -67,6 +77,8 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
     or of its `id`: test rows of seen combinations, so that `evaluate` can compare scores on seen and unseen ones. A row
     that misses a factor gets no side, unless `missing="value"`. `sets` are factors whose value is a set, as in
     `recombine.read`; `HoldOutElements` writes beside the side what kind of set each held-out row has (`split_rung`).
+    Where combinations do not fit in memory, `HoldOutCombinations` holds out by a hash of their values: they are not
+    listed in what comes back, rows come in any order, and none are kept apart as `seen`.
 
     >>> import tempfile, recombine
     >>> table = {"colour": ["red", "red", "blue", "blue"], "shape": ["disc", "bar", "disc", "bar"]}
@@ -78,7 +90,7 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
     """
     check_known(reading, [*_SETTINGS, *SplitReading.__annotations__], who="recombine.split")
     splitter = _bound_splitter(by, factors=factors, target=target, reading=reading)
-    folds = hasattr(splitter, "fold_of_each")
+    folds, seen_share_given = hasattr(splitter, "fold_of_each"), seen_share is not None
     if seen_share is None:  # folds have no seen rows: every row is in training in all of them but one
         seen_share = 0.0 if folds else _SEEN_SHARE
     _check_seen_share(seen_share, folds=folds)
@@ -96,6 +108,7 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
         rung_column=f"{column}_rung" if isinstance(splitter, HoldOutElements) else None,
         copy_options=destinations.options_for(path, column),
         seen_share=seen_share,
+        seen_share_given=seen_share_given,
         id=id,
         seed=seed,
         table=reading.get("table"),
@@ -180,6 +193,7 @@ class _WritingPlan:
     rung_column: str | None
     copy_options: str
     seen_share: float
+    seen_share_given: bool
     id: str | None
     seed: int
     table: str | None
@@ -196,11 +210,14 @@ def _write(source: Any, new: Path, query: TableQuery, plan: _WritingPlan, *, sni
             new_columns = [plan.column, *([] if plan.rung_column is None else [plan.rung_column])]
             rows = rows_to_write(open_table, query, staging, new_columns)
             drawn = draw_seen_rows(rows, plan.id, share=plan.seen_share, seed=plan.seed)
-            counted = count_combinations(
-                open_table, rows, drawn, query, of_step(plan.progress, "counting combinations")
-            )
-            decided = decide(plan.splitter, counted, plan.seen_share)
-            written = _copy(open_table, rows, drawn, join_table(counted, decided), counted.keys, staging, plan)
+            try:
+                counted = count_combinations(
+                    open_table, rows, drawn, query, of_step(plan.progress, "counting combinations")
+                )
+            except BeyondMemory as error:
+                made = _write_by_hash(open_table, rows, query, plan, staging, error)
+            else:
+                made = _write_counted(open_table, rows, drawn, counted, query, plan, staging)
         except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
             raise OutputError(
                 f"cannot write '{path}'",
@@ -213,20 +230,53 @@ def _write(source: Any, new: Path, query: TableQuery, plan: _WritingPlan, *, sni
             raise
         except duckdb.Error as error:
             raise unreadable(open_table.name, error) from error
-        if written != counted.support.rows:
-            raise TableError(
-                f"'{open_table.name}' had {counted.support.rows:,} rows when it was counted, "
-                f"and {written:,} when written",
-                why="it is changed while it is read, or is a view that answers anew each time",
-                instead="copy it first, and split the copy",
-            )
-    seed = getattr(plan.splitter, "random_state", plan.seed)
-    settings = query.settings() | {"seed": seed, "seen_share": plan.seen_share}
-    provenance = Provenance(source=open_table.name, settings=settings, command=plan.command)
-    made = summarize_split(counted, decided, plan.splitter, plan.file, plan.column, provenance)
     with explained(path):
         manifest.write(made, new / plan.note.name)
     return made
+
+
+def _write_counted(
+    open_table: OpenTable,
+    rows: OutgoingRows,
+    drawn: Any,
+    counted: CountedCombinations,
+    query: TableQuery,
+    plan: _WritingPlan,
+    staging: Path,
+) -> Split:
+    """Every row with the side that its combination was given in memory."""
+    decided = decide(plan.splitter, counted, plan.seen_share)
+    written = _copy(open_table, rows, drawn, join_table(counted, decided), counted.keys, staging, plan)
+    if written != counted.support.rows:
+        raise TableError(
+            f"'{open_table.name}' had {counted.support.rows:,} rows when it was counted, and {written:,} when written",
+            why="it is changed while it is read, or is a view that answers anew each time",
+            instead="copy it first, and split the copy",
+        )
+    source = _provenance(open_table, query, plan, seen_share=plan.seen_share)
+    return summarize_split(counted, decided, plan.splitter, plan.file, plan.column, source)
+
+
+def _write_by_hash(
+    open_table: OpenTable,
+    rows: OutgoingRows,
+    query: TableQuery,
+    plan: _WritingPlan,
+    staging: Path,
+    error: BeyondMemory,
+) -> Split:
+    """Every row with the side that a hash tells, where the combinations do not fit in memory."""
+    share = plan.seen_share if plan.seen_share_given else 0.0
+    test_size, seed = hashed_share(plan.splitter, query, share, staging, error)
+    asked = HashedHoldout(test_size, seed, plan.column, staging, plan.copy_options, plan.progress)
+    source = _provenance(open_table, query, plan, seen_share=0.0)
+    return split_by_hash(open_table, rows, query, asked, source, error.what)
+
+
+def _provenance(open_table: OpenTable, query: TableQuery, plan: _WritingPlan, *, seen_share: float) -> Provenance:
+    seed = getattr(plan.splitter, "random_state", plan.seed)
+    settings = query.settings() | {"seed": seed, "seen_share": seen_share}
+    return Provenance(source=open_table.name, settings=settings, command=plan.command)
 
 
 def _file_name(path: Path) -> FileName:

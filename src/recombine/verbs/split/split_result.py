@@ -72,7 +72,8 @@ class SplitRung:
 class Split(Result):
     """Which combination is on which side, with what was promised of it.
 
-    `assignment` has a line for each combination: its values, its side and its rows. Rows kept apart as *seen* are of
+    `assignment` has a line for each combination: its values, its side and its rows; none where there are more of them
+    than fit in memory, and then `digest` is empty. Rows kept apart as *seen* are of
     training combinations, which the assignment therefore calls `train`.
 
     >>> import tempfile, recombine
@@ -108,6 +109,12 @@ class Split(Result):
 
     def side(self, combination: Mapping[str, Any] | Sequence[Any]) -> str | None:
         """The side of a combination: a tuple in the order of the factors, or a mapping; None where it has none."""
+        if not self.digest:
+            raise SettingError(
+                f"the side of {combination!r}",
+                why="there are more combinations than fit in memory, so this split does not list them",
+                instead=f"look it up in the column {self.column!r} of '{self.file}'",
+            )
         values = [combination[name] for name in self.factors] if isinstance(combination, Mapping) else combination
         if isinstance(values, str) or len(values) != len(self.factors):
             raise SettingError(
