@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import recombine
+from recombine.base import limits
 from recombine.base.errors import TableError
-from recombine.verbs.predict import learner as memory
 from recombine.verbs.predict.answers import answers
 from recombine.verbs.predict.kernel.salience_fit import resolve
 from recombine.verbs.predict.kernel.variance import _ByDraws, _ByKernel, _ByTriangle
@@ -21,12 +21,12 @@ def random_support(factors: int, values: int, rows: int) -> recombine.Support:
 
 def test_more_than_the_machine_holds_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     support = random_support(12, 5, 7_000)
-    monkeypatch.setattr(memory, "installed", lambda: 1e9)
+    monkeypatch.setattr(limits, "memory_here", lambda: 1e9)
     with pytest.raises(TableError) as caught:
         recombine.predict(support)
     assert "4,096 sets of 12 factors with 7,000 combinations" in caught.value.what
     assert "GB of memory, and may take 0.5 GB here" in caught.value.why
-    monkeypatch.setattr(memory, "installed", lambda: 1e4)
+    monkeypatch.setattr(limits, "memory_here", lambda: 1e4)
     with pytest.raises(TableError, match="fewer combinations"):
         recombine.predict(random_support(3, 4, 40))
 
@@ -34,7 +34,7 @@ def test_more_than_the_machine_holds_is_refused_in_words(monkeypatch: pytest.Mon
 def test_sets_that_differ_within_an_order_need_their_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights of 4,095 sets, each its own, over more combinations than a matrix is written out for."""
     support = random_support(12, 5, 7_000)
-    monkeypatch.setattr(memory, "installed", lambda: 16e9)
+    monkeypatch.setattr(limits, "memory_here", lambda: 16e9)
     uneven = recombine.Salience(12, tuple(np.random.default_rng(0).random(4096)))
     with pytest.raises(TableError) as caught:
         recombine.predict(support, salience=uneven)
@@ -42,7 +42,7 @@ def test_sets_that_differ_within_an_order_need_their_groups(monkeypatch: pytest.
 
 
 def test_small_predictions_are_not_refused() -> None:
-    assert memory.installed() > 2**28
+    assert limits.memory_here() > 2**28
     assert recombine.predict(random_support(3, 4, 40)).counts["seen"] > 0
 
 

@@ -9,11 +9,13 @@ forty between them do not care. Without limits nothing is asked of a clock, and 
 """
 
 import math
+import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from recombine.base.checks import check_number
@@ -49,6 +51,16 @@ _CURRENT: ContextVar[Limits] = ContextVar("limits", default=_NONE)
 def current() -> Limits:
     """The limits that hold here."""
     return _CURRENT.get()
+
+
+def memory_here() -> float:
+    """The machine's memory in bytes, or what a container or these limits leave of it; without end where nobody says."""
+    found = current().memory or math.inf
+    with suppress(AttributeError, OSError, ValueError):  # Windows does not say it in this way
+        found = min(found, float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES")))
+    with suppress(OSError, ValueError):  # no such limit, or none set ("max")
+        found = min(found, float(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return found
 
 
 @contextmanager

@@ -5,6 +5,7 @@ to be kept in step with it but a few words about each extra. Nothing is printed 
 password: the first lines are what a report of a bug needs, and `recombine --version --verbose` prints those alone.
 """
 
+import math
 import os
 import platform
 import shutil
@@ -17,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from recombine.base.errors import RecombineError, SettingError
+from recombine.base.limits import memory_here
 from recombine.base.words import amount, json_text
 from recombine.cli.terminal import say
 
@@ -121,10 +123,8 @@ def _all_packages() -> list[str]:
 
 
 def _machine() -> dict[str, Any]:
-    memory = None
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:  # not on Windows
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return {"cores": os.cpu_count(), "memory": memory}
+    memory = memory_here()
+    return {"cores": os.cpu_count(), "memory": None if math.isinf(memory) else memory}
 
 
 def _answer_of_duckdb() -> str:

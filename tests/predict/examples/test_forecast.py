@@ -299,7 +299,7 @@ class TestRefused:
         self.refused("seen_score", SettingError, settings={"seen_score": 1.5})
 
     def test_a_kernel_beyond_memory(self, monkeypatch):
-        monkeypatch.setattr("recombine.verbs.predict.examples.input_kernels.installed", lambda: 10**6)
+        monkeypatch.setattr("recombine.base.limits.memory_here", lambda: 10**6)
         self.refused("a kernel of 96 rows")
 
 

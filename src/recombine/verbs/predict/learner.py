@@ -6,12 +6,9 @@ that grow with both sets and combinations, each at the size that it can reach: a
 combinations was measured at 1.3 GB, and is counted as 3.3.
 """
 
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -273,7 +270,7 @@ def refuse_too_large(support: Support, weights: Weights, *, questions: int, rows
     sizes, seen = support.space.sizes, len(support)
     if seen > LARGEST and isinstance(weights, WeightsBySize):
         return  # refused for that, below
-    room = SHARE * installed()
+    room = SHARE * limits.memory_here()
     if (needed := _needed(sizes, weights, seen, questions, rows)) <= room:
         return
     fewer = [
@@ -288,15 +285,6 @@ def refuse_too_large(support: Support, weights: Weights, *, questions: int, rows
         if fewer
         else "name fewer factors, or predict from fewer combinations (`where`), or on a larger machine",
     )
-
-
-def installed() -> float:
-    """The machine's memory in bytes, or what a container, or `limits.limited`, was given of it."""
-    found = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    found = min(found, limits.current().memory or found)
-    with suppress(OSError, ValueError):  # no such limit, or none set ("max")
-        found = min(found, float(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    return found
 
 
 def _gigabytes(amount: float) -> str:

@@ -30,10 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from recombine.base import plugins
+from recombine.base import limits, plugins
 from recombine.base.errors import SettingError, TableError, nearest
 from recombine.numerics.groups import Numbers
-from recombine.verbs.predict.learner import SHARE, installed
+from recombine.verbs.predict.learner import SHARE
 
 _NUMBER = 8  # bytes
 _AT_ONCE = 4
@@ -66,7 +66,7 @@ def fetched(array: Any) -> Numbers:
 
 def most_rows(*, kernels: int = 1) -> int:
     """Rows whose kernels fit into half of the memory."""
-    return int((SHARE * installed() / (_NUMBER * (_AT_ONCE + kernels) * 2)) ** 0.5)
+    return int((SHARE * limits.memory_here() / (_NUMBER * (_AT_ONCE + kernels) * 2)) ** 0.5)
 
 
 def refuse_too_large(rows: int, *, kernels: int = 1) -> None:
@@ -75,7 +75,7 @@ def refuse_too_large(rows: int, *, kernels: int = 1) -> None:
         raise TableError(
             f"a kernel of {rows:,} rows",
             why=f"it would take about {gigabytes(rows, kernels=kernels):,.1f} GB of memory, "
-            f"and may take {SHARE * installed() / 1e9:,.1f} GB here",
+            f"and may take {SHARE * limits.memory_here() / 1e9:,.1f} GB here",
             instead=f"take fewer rows, drawn within each combination: "
             f"rows={max(most_rows(kernels=kernels) // 1000 * 1000, 1000)} (--rows)",
         )
