@@ -1,6 +1,6 @@
 """Make the gallery of the site: live pages into docs/gallery/, a small picture of each, and docs/gallery.md.
 
-    python examples/build_gallery.py [--only NAME] [--out FOLDER instead of docs]
+    python examples/build_gallery.py [--only NAME …] [--out FOLDER instead of docs]
 
 Needs the data sets (RECOMBINE_DATA, or a folder `shared/data` beside the repository), `recombine[probes]` and chromium.
 """
@@ -21,7 +21,7 @@ import recombine
 import recombine_lab
 from build_pages import attractive, leaning_on_the_background, shoes_to_collect
 from photograph_pages import photographed
-from recombine.data.text_columns import PatternedSource
+from recombine.data.text_sources import TextSource
 from recombine_lab import Recipe, Run, fit
 from recombine_lab.models import MLP
 from recombine_lab.tasks import Addition
@@ -77,7 +77,7 @@ def looked_into(folder: Path) -> recombine.Result:
 
 def episodes_to_record() -> recombine.Result:
     """What to record in one more hour."""
-    episodes = PatternedSource("episodes", ["Pick the {object} from the {surface}"])
+    episodes = TextSource("episodes", ["Pick the {object} from the {surface}"])
     return recombine.plan(
         recombine.read(episodes, factors=["object", "surface", "light"]),
         goal="leverage",
@@ -92,6 +92,12 @@ def tools_that_break() -> recombine.Result:
     return recombine.evaluate(
         "logs", sets={"tools": "tools"}, factors=["model", "language", "length"], score="match", causes=False
     )
+
+
+def phrases_that_are_missing() -> recombine.Result:
+    """Which attributes were never said of which objects."""
+    captions = TextSource("captions.parquet", concepts="words.txt")
+    return recombine.audit(captions, factors=["attribute", "object"], target="right", target_kind="number")
 
 
 def faces_that_are_missed() -> recombine.Result:
@@ -125,14 +131,15 @@ OTHERS = (
 )
 
 
-def of_guide(name: str, ask: Callable[[], recombine.Result]) -> Callable[[Path], recombine.Result]:
-    """How a page is made from the data that a guide generates, of which the truth is known."""
+def of_guide(name: str, ask: Callable[[], recombine.Result], *, blocks: int = 1) -> Callable[[Path], recombine.Result]:
+    """How a page is made from the data that a guide's first blocks generate, of which the truth is known."""
     guide = (DOCS / "guides" / f"{name}.md").read_text(encoding="utf-8")
-    (generate, *_) = re.findall(r"^```py\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    generate = re.findall(r"^```py\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)[:blocks]
 
     def make(_: Path) -> recombine.Result:
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
-            exec(generate, {})
+            for block in generate:
+                exec(block, {})
             return ask()
 
     return make
@@ -170,6 +177,12 @@ FIELDS = (
         of_guide("test_matrices", lambda: recombine.plan("model.pict", goal="pairs")),
     ),
     Exhibit(
+        "captions",
+        "Captions: what was never said",
+        "Two sources share neither an attribute nor an object, a wooden dog is missing, and a striped glass breaks.",
+        of_guide("captions", phrases_that_are_missing, blocks=2),
+    ),
+    Exhibit(
         "fairness",
         "Groups of people: worse than their parts",
         "Whose matches are missed more often than sex and tone explain, and whom nobody tested.",
@@ -190,9 +203,9 @@ Baroni 2018). A page holds counts of combinations, and no row of any of them. Al
 
 
 def main() -> int:
-    """Make all of it, or one page."""
+    """Make all of it, or some pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=[one.name for one in (*AUDITS, *FIELDS, *OTHERS)])
+    parser.add_argument("--only", nargs="+", choices=[one.name for one in (*AUDITS, *FIELDS, *OTHERS)])
     parser.add_argument("--out", type=Path, default=DOCS)
     given = parser.parse_args()
     asked, gallery = given.only, given.out / "gallery"
@@ -202,13 +215,13 @@ def main() -> int:
         return 0
     gallery.mkdir(parents=True, exist_ok=True)
     for one in (*AUDITS, *FIELDS, *OTHERS):
-        if asked in (None, one.name):
+        if asked is None or one.name in asked:
             page = one.make(folder).page(gallery / f"{one.name}.html", force=True)
             photograph(page, gallery / f"{one.name}.webp")
             print(f"{page.name}, {page.stat().st_size / 1e3:.0f} KB")
     if asked is None:
         photograph(DOCS / STUDY, gallery / "study.webp")
-        (given.out / "gallery.md").write_text(listed(), encoding="utf-8")
+    (given.out / "gallery.md").write_text(listed(), encoding="utf-8")
     return 0
 
 
@@ -233,7 +246,7 @@ def listed() -> str:
     parts = (
         *("# Gallery", ABOVE),
         *("## Seven real tables, audited", cards(audits)),
-        *("## Six fields, each from data of which the truth is known", GENERATED, cards(fields)),
+        *("## Seven fields, each from data of which the truth is known", GENERATED, cards(fields)),
         *("## The other verbs, a run, a probe, a study", cards([*others, study])),
         SOURCES,
     )

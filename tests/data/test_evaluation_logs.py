@@ -349,7 +349,7 @@ def test_damaged_and_strange_logs_are_refused_in_words(tmp_path, monkeypatch):
         refused(tmp_path / name, words)
     refused(tmp_path / "missing.eval", "no file")
     refused(tmp_path / "pipe.eval", "is a pipe")
-    monkeypatch.setattr("recombine.data.inspect_logs._MOST_BYTES", 10**6)
+    monkeypatch.setattr("recombine.data.evaluation_logs._MOST_BYTES", 10**6)
     refused(inspect_log(tmp_path, "eval", inspect_sample(input=" " * 2 * 10**6)), "would unpack to 2,000,")
 
 

@@ -175,7 +175,7 @@ def revive(kind: Any, plain: Any, *, at: str = "it") -> Any:
     if origin in _REVIVED:
         return _REVIVED[origin](kind, plain, at)
     if kind is Any:
-        return _sound(plain, at)
+        return sound(plain, at)
     if getattr(origin, "__module__", "") == "numpy":
         return _revive_array(kind, plain, at)
     if isinstance(kind, type) and issubclass(kind, FileName):
@@ -281,7 +281,7 @@ def _leaf(kind: Any, plain: Any, at: str) -> Any:
         raise MalformedError(f"{at} is {shown(plain)}, where {_LEAVES[kind]} should be")
     if kind is float and not _is_finite(plain):
         raise MalformedError(f"{at} is too large a number")
-    return _sound(plain, at)
+    return sound(plain, at)
 
 
 def _is_finite(number: float) -> bool:
@@ -291,7 +291,7 @@ def _is_finite(number: float) -> bool:
         return False
 
 
-def _sound(plain: Any, at: str) -> Any:
+def sound(plain: Any, at: str) -> Any:
     """What may stand anywhere: texts that can be written down, numbers that can be written out."""
     if isinstance(plain, str) and not plain.isascii():
         try:
@@ -301,8 +301,8 @@ def _sound(plain: Any, at: str) -> Any:
     if isinstance(plain, int) and plain.bit_length() > _MOST_BITS:
         raise MalformedError(f"{at} is too large a number")
     if isinstance(plain, Mapping):
-        return {_sound(name, at): _sound(value, f"{at}.{name}") for name, value in plain.items()}
-    return [_sound(value, at) for value in plain] if isinstance(plain, list) else plain
+        return {sound(name, at): sound(value, f"{at}.{name}") for name, value in plain.items()}
+    return [sound(value, at) for value in plain] if isinstance(plain, list) else plain
 
 
 def _container(kind: Any, plain: Any, at: str, called: str) -> Any:

@@ -115,21 +115,25 @@ def text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def target_words(name: str, classes: Sequence[Any] | None) -> str:
-    """A target and what it was taken for: a label with these classes, or a number where there are none.
+def target_words(name: str, classes: Sequence[Any] | None, *, share: bool = False) -> str:
+    """A target and what it was taken for: a label with these classes, or a number or `share` where there are none.
 
     Whole numbers can be either, so it says how to have the other.
 
-    >>> target_words("price", None), target_words("label", ["warm", "light"])
-    ('price, a number', 'label, a label with 2 values')
-    >>> target_words("rating", [1, 2, 3, 4, 5])
-    'rating, a label with 5 values; or --target-kind number'
+    >>> target_words("price", None), target_words("label", ["warm", "light"]), target_words("ok", None, share=True)
+    ('price, a number', 'label, a label with 2 values', 'ok, a share of rows')
+    >>> target_words("rating", [1, 2, 3, 4, 5]), target_words("ok", [0, 1])
+    ('rating, a label with 5 values; or --target-kind number', 'ok, a label with 2 values; its share: --target-kind \
+number')
     """
     if classes is None:
-        return f"{name}, a number"
+        return f"{name}, a share of rows" if share else f"{name}, a number"
     said = f"{name}, a label with {amount(len(classes), 'value')}"
-    whole = len(classes) > 2 and all(isinstance(value, int) and not isinstance(value, bool) for value in classes)
-    return f"{said}; or --target-kind number" if whole else said
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in classes):
+        return said
+    if set(classes) <= {0, 1}:
+        return f"{said}; its share: --target-kind number"
+    return f"{said}; or --target-kind number" if len(classes) > 2 else said
 
 
 def named(combination: Mapping[str, Any], *, usual: Mapping[str, Any] | None = None) -> str:

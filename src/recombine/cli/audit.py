@@ -119,7 +119,8 @@ def _factors(audit: "recombine.Audit") -> Iterator[tuple[str, ...]]:
     """The target, and how many values of each factor were seen."""
     target = audit.support.target
     if target is not None:
-        said, _, hint = target_words(short(target.name), getattr(target, "classes", None)).partition("; ")
+        classes, share = getattr(target, "classes", None), getattr(target, "is_share", False)
+        said, _, hint = target_words(short(target.name), classes, share=share).partition("; ")
         yield "target", escape(said), escape(hint)
     if audit.support.vectors is not None:
         yield (

@@ -11,7 +11,7 @@ from rich.table import Table
 import recombine
 from recombine.base import limits
 from recombine.base.errors import SettingError
-from recombine.base.words import measure, percent, percent_range
+from recombine.base.words import measure, percent, percent_range, points, points_range, target_words
 from recombine.cli import ci_summary, gates, options, outputs, proposal, table_options
 from recombine.cli.table_options import takes_groups
 from recombine.cli.terminal import Watch, extend_command, fact_table, number_table, reasons, short, show_result
@@ -213,8 +213,8 @@ def summary(prediction: "recombine.Prediction", checked: gates.Gates) -> None:
         fact_table(_facts(prediction)),
         reasons(prediction.reasons),
         None if prediction.examples is None else _machines(prediction.examples),
-        None if record is None else _track_record(record),
-        None if record is None else _by_rung(record),
+        None if record is None else _track_record(record, shares=prediction.learner.answers.share),
+        None if record is None else _by_rung(record, shares=prediction.learner.answers.share),
         fact_table(_worst(prediction)) if prediction.worst else None,
     ]
     show_result(prediction, parts, gates=checked, following=_next(prediction))
@@ -222,8 +222,9 @@ def summary(prediction: "recombine.Prediction", checked: gates.Gates) -> None:
 
 def _facts(prediction: "recombine.Prediction") -> Iterator[tuple[str, ...]]:
     answers = prediction.learner.answers
-    kind = "a number" if answers.kind == "number" else f"a label with {len(answers.classes):,} values"
-    yield "target", escape(short(answers.name)), kind
+    classes = None if answers.kind == "number" else answers.classes
+    said, _, hint = target_words(short(answers.name), classes, share=answers.share).partition("; ")
+    yield "target", escape(said), escape(hint)
     unseen = sum(count for verdict, count in prediction.counts.items() if verdict != "seen")
     drawn = f"; {unseen:,} unseen ones drawn at random" if prediction.sampled else ""
     yield "seen", f"{len(prediction.learner.support):,} combinations", f"of {prediction.space:,} possible{drawn}"
@@ -233,7 +234,8 @@ def _facts(prediction: "recombine.Prediction") -> Iterator[tuple[str, ...]]:
             yield verdict, f"{count:,}", alone or percent(count / unseen)
     known = prediction.known
     if known is not None and known.known:
-        yield known.error.name, measure(known.error.value), f"on {known.known:,} known{alone and f', {alone}'}"
+        value = (points if answers.share else measure)(known.error.value)
+        yield known.error.name, value, f"on {known.known:,} known{alone and f', {alone}'}"
 
 
 def _machines(examples: Any) -> Table:
@@ -249,16 +251,18 @@ def _machines(examples: Any) -> Table:
     return number_table(("machine", ">seen, new rows", whom), rows)
 
 
-def _track_record(record: Any) -> Table:
-    """Everybody's score, and how much better or worse the kernel is."""
+def _track_record(record: Any, *, shares: bool) -> Table:
+    """Everybody's score, and how much better or worse the kernel is; errors of shares in points."""
     share = record.better == "higher"
+    shown = percent if share else points if shares else measure
     headings = [f"{record.tested:,} held out", ">accuracy" if share else ">error", "95 % interval", "kernel better by"]
     rows = []
     for method in record.methods:
-        gap = "" if method.difference is None else _better_by(*method.difference[::2], share=share)
-        around = "too few" if method.low is None else _range(method.low, method.high, share=share)
+        gap = "" if method.difference is None else _better_by(*method.difference[::2], share=share, shares=shares)
+        ranged = percent_range if share else points_range if shares else _range
+        around = "too few" if method.low is None else ranged(method.low, method.high)
         more = [percent(method.by_rows)] if share and method.by_rows is not None else []
-        rows.append([escape(method.name), (percent if share else measure)(method.score), around, gap, *more])
+        rows.append([escape(method.name), shown(method.score), around, gap, *more])
     if record.coverage is not None:
         held = record.coverage
         around = "too few" if held.low is None else percent_range(held.low, held.high)
@@ -266,26 +270,34 @@ def _track_record(record: Any) -> Table:
     return number_table([*headings, *([">by rows"] if share else [])], rows)
 
 
-def _range(low: float, high: float, *, share: bool) -> str:
-    return percent_range(low, high) if share else f"{measure(low)} to {measure(high)}"
+def _range(low: float, high: float) -> str:
+    return f"{measure(low)} to {measure(high)}"
 
 
-def _better_by(low: float, high: float, *, share: bool) -> str:
+def _better_by(low: float, high: float, *, share: bool, shares: bool) -> str:
     """A difference as a lead: of an error the smaller is the better one."""
-    return f"{100 * low:+.0f} to {100 * high:+.0f} points" if share else f"{measure(-high)} to {measure(-low)}"
+    low, high = (low, high) if share else (-high, -low)
+    return f"{100 * low:+.0f} to {100 * high:+.0f} points" if share or shares else _range(low, high)
 
 
-def _by_rung(record: Any) -> Table:
+def _in_points(difference: float) -> str:
+    return points(difference).partition(" ")[0]
+
+
+def _by_rung(record: Any, *, shares: bool) -> Table:
     """The same by how firmly what was held out is fixed by the rest."""
-    shown = percent if record.better == "higher" else measure
+    shown = percent if record.better == "higher" else _in_points if shares else measure
     rows = [(one.rung, f"{one.tested:,}", *map(shown, one.scores)) for one in record.rungs]
-    return number_table(["of these", ">", *(f">{method.name}" for method in record.methods)], rows)
+    return number_table(
+        ["of these, in points" if shares else "of these", ">", *(f">{method.name}" for method in record.methods)], rows
+    )
 
 
 def _worst(prediction: "recombine.Prediction") -> Iterator[tuple[str, ...]]:
     for one in prediction.worst[:_SHOWN_BAD]:
         named = ", ".join(f"{short(name)}={short(value)}" for name, value in one.combination.items())
-        said = one.prediction if isinstance(one.prediction, str) else measure(one.prediction)
+        number = percent if prediction.learner.answers.share else measure
+        said = one.prediction if isinstance(one.prediction, str) else number(one.prediction)
         yield one.verdict, escape(named), f"{escape(short(said))}. {escape(one.why)}"
     if len(prediction.worst) > _SHOWN_BAD:
         yield "…", "", "--report or --out for all of them"

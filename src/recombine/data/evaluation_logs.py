@@ -7,7 +7,8 @@
 | others | lines of JSON with `scores`, or `metadata` beside a score | the line's other fields |
 
 Logs in a folder are one table: several models side by side, told apart by `model`. Lists of values (tools, tags,
-skills) are columns of lists, which `--set tools=tools` reads as sets.
+skills) are columns of lists, which `--set tools=tools` reads as sets. Messages and events, which make a log large, are
+parsed and let go.
 """
 
 import codecs
@@ -15,24 +16,24 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recombine.base.decoding import MalformedError, parsed
+from recombine.base.decoding import MalformedError, parsed, shown
+from recombine.base.errors import SourceError
 from recombine.base.words import listing
-from recombine.data.inspect_logs import inspect_samples
 from recombine.data.readers import Convention, Reader
 from recombine.data.sample_rows import (
     Columns,
     Sample,
-    known_fields,
+    part_of,
     plain_fields,
     reading_sample,
     sample_table,
@@ -46,6 +47,11 @@ _HARNESS = re.compile(r"samples_(?P<task>.+?)(?:_(?P<date>\d{4}-\d\d-\d\dT[\d.-]
 _TABLES = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".arrow")
 _REPEATED = 3
 """Rows for each element from which lists are sets: those of texts that differ in each sample (choices) are none."""
+_VERSIONS = (1, 2)
+"""Of inspect_ai's format."""
+_MOST_BYTES, _MOST_INFLATED = 2**30, 200
+"""A log may be of any size, and shrink to any; one that does both is made to fill the memory."""
+_ZSTANDARD = 93
 
 
 def _holds(path: Path) -> bool:
@@ -99,60 +105,148 @@ def _read(path: Path, _: Sequence[str] | None) -> pa.Table:
 @lru_cache(maxsize=1)  # a verb reads its table several times, and parsing takes longer than anything else
 def _table(path: Path, logs: tuple[tuple[Path, int, int], ...]) -> pa.Table:
     known: dict[str, Path] = {}
-    samples = [one for log, *_ in logs for one in (_of_lines(log) if _is_lines(log) else inspect_samples(log, known))]
-    return sample_table(samples, source=str(path), instead=_INSTEAD)
+    return sample_table((one for log, *_ in logs for one in _samples(log, known)), source=str(path), instead=_INSTEAD)
 
 
-def _is_lines(log: Path) -> bool:
-    return log.suffix.lower() == ".jsonl"
+def _samples(log: Path, known: dict[str, Path]) -> Iterator[Sample]:
+    """The samples of one log; `known` are the evaluations that were read before, which must not count twice."""
+    parts = _PARTS[log.suffix.lower()](log)
+    # only a log of inspect_ai begins with a header
+    read = partial(_of_line, log) if log.suffix.lower() == ".jsonl" else _of_inspect(next(parts)[1], log, known)
+    for where, part in parts:
+        with reading_sample(where, instead=_INSTEAD):
+            yield read(parsed(part, finite=False) if isinstance(part, bytes) else part, where)
 
 
-@dataclass(frozen=True)
-class _HarnessSample:
-    """What is read of a sample of lm_eval; its metrics stand beside these, each under its name."""
-
-    doc_id: int | str
-    doc: Mapping[str, Any]
-    target: Any
-    filtered_resps: tuple[Any, ...]
-    filter: str = "none"
-    metrics: tuple[str, ...] = ()
-
-
-def _of_lines(log: Path) -> Iterator[Sample]:
+def _lines(log: Path) -> Iterator[tuple[str, bytes]]:
     """The lines that say something. Only a line feed ends one: texts may hold what else Unicode calls so."""
-    shared: Columns | None = None
     with log.open("rb") as file:
         for number, line in enumerate(file, 1):
             said = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if said.strip():
-                where = f"line {number:,} of '{log.name}'"
-                with reading_sample(where, instead=_INSTEAD):
-                    content = parsed(said, finite=False)
-                    of_harness = "doc_id" in content
-                    if of_harness and shared is None:
-                        shared = _beside_lines(log)
-                    yield _of_harness(content, shared or (), where) if of_harness else _of_other(content, where)
+                yield f"line {number:,} of '{log.name}'", said
 
 
+def _of_json(log: Path) -> Iterator[tuple[str, Any]]:
+    content = parsed(log.read_bytes().removeprefix(codecs.BOM_UTF8), finite=False)
+    samples = content.pop("samples", None) or ()
+    yield str(log), content
+    yield from ((f"sample {place:,} of '{log}'", sample) for place, sample in enumerate(samples, 1))
+
+
+def _of_archive(log: Path) -> Iterator[tuple[str, Any]]:
+    """An archive with a file for each sample. Names in it that lead elsewhere do no harm: nothing is unpacked."""
+    with ZipFile(log) as archive:
+        members = {member.filename: member for member in archive.infolist()}
+        unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > max(_MOST_BYTES, _MOST_INFLATED * log.stat().st_size):
+            raise SourceError(
+                f"'{log}' would unpack to {unpacked:,} bytes",
+                why=f"that is more than {_MOST_INFLATED} times its size, as no log is",
+                instead="if you trust it, write it as .json with inspect_ai: inspect log convert --to json",
+            )
+        header = members.get("header.json") or members.get("_journal/start.json")
+        if header is None:
+            raise MalformedError("it holds no header.json")
+        yield str(log), parsed(_content(archive, header), finite=False)
+        for member in archive.infolist():
+            if member.filename.startswith("samples/") and member.filename.endswith(".json"):
+                yield f"{shown(member.filename)} of '{log}'", _content(archive, member)
+
+
+_PARTS: Mapping[str, Callable[[Path], Iterator[tuple[str, Any]]]] = {
+    ".eval": _of_archive,
+    ".json": _of_json,
+    ".jsonl": _lines,
+}
+"""How a log is taken apart, each part with its place; samples that were not parsed yet are bytes."""
+
+
+def _content(archive: ZipFile, member: ZipInfo) -> bytes:
+    """A file of an archive. Zstandard, which newer logs use, is Arrow's to read: Python's own does from 3.14 on."""
+    if member.compress_type != _ZSTANDARD:
+        return archive.read(member)
+    file: Any = archive.fp
+    file.seek(member.header_offset + 26)  # where a file's own heading tells how long its name and extras are
+    lengths = file.read(4)
+    file.seek(int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little"), os.SEEK_CUR)
+    packed = file.read(member.compress_size)
+    return bytes(pa.decompress(packed, member.file_size, codec="zstd", asbytes=True))
+
+
+def _of_inspect(header: Mapping[str, Any], log: Path, known: dict[str, Path]) -> Callable[[Any, str], Sample]:
+    """How a sample of a log with this header is read; the header names the model, the task and its arguments."""
+    version, said = header.get("version"), header.get("eval")
+    if version not in _VERSIONS:
+        raise SourceError(
+            f"'{log}' is version {shown(version)} of inspect_ai's format",
+            why=f"versions {listing(list(map(str, _VERSIONS)))} are known here",
+            instead="look for a newer recombine; or give the samples as lines of JSON",
+        )
+    if not isinstance(said, Mapping):
+        raise MalformedError("its header does not say what was evaluated ('eval')")
+    name = str(said.get("eval_id") or log)
+    if known.setdefault(name, log) != log:
+        raise SourceError(
+            f"'{log}' and '{known[name]}' are the same evaluation",
+            why="each of its samples would count twice",
+            instead="keep one of the two in the folder",
+        )
+    arguments = said.get("task_args")
+    told = plain_fields(arguments if isinstance(arguments, Mapping) else {}, prefix="task_args.")
+    shared = [*((name, said.get(name) and str(said[name])) for name in ("model", "task")), *told]
+    seen: set[tuple[Any, Any]] = set()
+
+    def read(content: Any, where: str) -> Sample:
+        if not isinstance(content, dict):
+            raise MalformedError("it holds no object")
+        one = (part_of(content, "id", int | str), part_of(content, "epoch", int))
+        if one in seen:
+            raise MalformedError("it stands in the log twice")
+        seen.add(one)
+        target = part_of(content, "target", str | list, "")
+        target = target if isinstance(target, str) else " | ".join(map(str, target))
+        own = [*shared, ("id", one[0]), ("epoch", one[1]), ("target", target)]
+        scores = part_of(content, "scores", dict, {})
+        if not scores and content.get("score") is not None:  # where version 1 has its only one
+            scores = {"score": content["score"]}
+        told = score_columns(scores, own)
+        return Sample(where, own, [*told], [*plain_fields(part_of(content, "metadata", dict, {}))], "metadata.")
+
+    return read
+
+
+def _of_line(log: Path, content: Mapping[str, Any], where: str) -> Sample:
+    if "doc_id" in content:
+        return _of_harness(_beside_lines(log), content, where)
+    metadata, scores = (part_of(content, name, dict, {}) for name in ("metadata", "scores"))
+    own = [*plain_fields({name: content[name] for name in content if name not in ("metadata", "scores")})]
+    told = [*score_columns(scores, own)]
+    return Sample(where, own, told, [*plain_fields(metadata)], "metadata.")
+
+
+@lru_cache(maxsize=1)
 def _beside_lines(log: Path) -> Columns:
     """The model and task of lm_eval's samples: by the results beside them, or by the names of folder and file."""
-    named = _HARNESS.fullmatch(log.name)
-    results = log.with_name(f"results_{named['date']}.json") if named else log
-    model = log.absolute().parent.name
-    with suppress(OSError, ValueError, LookupError):  # the folder is named after the model, too
-        model = str(parsed(results.read_bytes(), finite=False)["model_name"]) if results != log else model
-    return (("model", model), ("task", named["task"] if named else None))
+    named, model = _HARNESS.fullmatch(log.name), log.absolute().parent.name
+    if named:
+        with suppress(OSError, ValueError, LookupError):  # the folder is named after the model, too
+            results = log.with_name(f"results_{named['date']}.json")
+            model = str(parsed(results.read_bytes(), finite=False)["model_name"])
+    return [("model", model), ("task", named["task"] if named else None)]
 
 
-def _of_harness(content: Mapping[str, Any], shared: Columns, where: str) -> Sample:
-    sample: _HarnessSample = known_fields(_HarnessSample, content)
-    asked = (("doc_id", sample.doc_id), ("filter", sample.filter), ("target", str(sample.target)))
-    own = (*shared, *asked, ("answer", _answer(sample.filtered_resps)))
+def _of_harness(shared: Columns, content: Mapping[str, Any], where: str) -> Sample:
+    fields = [*plain_fields(part_of(content, "doc", dict))]
+    asked = [("doc_id", part_of(content, "doc_id", int | str)), ("filter", part_of(content, "filter", str, "none"))]
+    answer = _answer(part_of(content, "filtered_resps", list))
+    own = [*shared, *asked, ("target", str(part_of(content, "target", object))), ("answer", answer)]
+    names = part_of(content, "metrics", list, [])
+    metrics = [part_of({f"metrics[{place}]": name}, f"metrics[{place}]", str) for place, name in enumerate(names)]
     # a metric called `target` has replaced the target in the log itself, and stands there as text
-    names = [name for name in sample.metrics if name in dict(own) or isinstance(content.get(name), int | float)]
-    scores = tuple((name, content.get(name)) for name in names)
-    return Sample(where, own, scores, tuple(plain_fields(sample.doc)), "doc.")
+    numbers = [name for name in metrics if name in dict(own) or isinstance(content.get(name), int | float)]
+    scores = [(name, content.get(name)) for name in numbers]
+    return Sample(where, own, scores, fields, "doc.")
 
 
 def _answer(answers: Sequence[Any]) -> str | None:
@@ -172,15 +266,6 @@ def _likelihood(answer: Any) -> float | None:
         return float(answer[0]) if isinstance(answer, list) and answer else None
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _of_other(content: Mapping[str, Any], where: str) -> Sample:
-    metadata, scores = (content.get(name) or {} for name in ("metadata", "scores"))
-    if not isinstance(metadata, Mapping) or not isinstance(scores, Mapping):
-        raise MalformedError("its metadata or scores are no object")
-    own = tuple(plain_fields({name: content[name] for name in content if name not in ("metadata", "scores")}))
-    told = tuple(score_columns(scores, [name for name, _ in own]))
-    return Sample(where, own, told, tuple(plain_fields(metadata)), "metadata.")
 
 
 _NO_CONDITIONS = {

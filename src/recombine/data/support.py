@@ -82,6 +82,22 @@ class NumberTarget:
         apart = self.total[known] / self.count[known]
         return bool(self.scatter.any() or (len(apart) and np.ptp(apart) > _ARITHMETIC * np.abs(apart).max()))
 
+    @cached_property
+    def is_share(self) -> bool:
+        """Whether every row is 0 or 1, so that the mean is a share of rows.
+
+        Then, and but for contrived coincidences only then, each combination's numbers and their squares have one sum,
+        which lies between 0 and its rows.
+
+        >>> one, two = np.ones(1), np.full(1, 2.0)
+        >>> NumberTarget("y", two, one, one).is_share, NumberTarget("y", two, one, one / 2).is_share
+        (True, False)
+        """
+        plain = self.subset(np.flatnonzero(self.count > 0)).about(0.0)
+        rounding = _ROUNDED * plain.count
+        between = (plain.total >= -rounding) & (plain.total <= plain.count + rounding)
+        return bool((between & (np.abs(plain.total - plain.squares) <= rounding)).all())
+
     def about(self, shift: float) -> "NumberTarget":
         """The same sums about another number."""
         moved = self.shift - shift

@@ -406,7 +406,7 @@ function drawContributions(cube, index, score) {
   const scale = { zero, place, wanted, digits: Math.max(cube.digits + 1, digitsFor((high - low) / 9)) };
   box.style.setProperty("--zero-at", `${place(zero).toFixed(3)}%`);
   const lines = rows.map((row) => barLine(row, row.constant && zero ? zero : zero + (row.value ?? 0), scale));
-  const total = { name: cube.kind === "number" ? "sum = prediction" : cube.kind === "two" ? `sum, towards ${shortened(sum >= 0 ? payload.classes[1] : payload.classes[0], 24)}` : `sum = score of ${shortened(payload.scores[score], 24)}`, value: sum, factor: "", total: true };
+  const total = { name: cube.kind === "number" ? (Math.abs(sum - cube.prediction[index]) > (high - low) / 1e3 ? "sum, beyond what a share can be" : "sum = prediction") : cube.kind === "two" ? `sum, towards ${shortened(sum >= 0 ? payload.classes[1] : payload.classes[0], 24)}` : `sum = score of ${shortened(payload.scores[score], 24)}`, value: sum, factor: "", total: true };
   box.replaceChildren(headLine(cube, scale), ...lines, barLine(total, sum, scale));
   box.dataset.sum = sum;
   byId("panel-note").textContent = noteUnder(cube, rows, zero, score);

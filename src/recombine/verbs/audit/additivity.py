@@ -386,7 +386,7 @@ def _summary(
     explained = (test.fitted - count * float(np.square(answers.middle).sum())) / total if total > 0 else None
     truth = answers.values[test.rows]
     others = np.square(apart[test.rows]).sum()
-    missed = np.square(test.said - truth).sum()
+    missed = np.square(answers.bounded(test.said) - truth).sum()
     number = not answers.classes
     return AdditiveTest(
         target=target.name,

@@ -327,7 +327,7 @@ def answer_title(target: Target | None) -> str | None:
     if target is None:
         return None
     if isinstance(target, NumberTarget):
-        return f"mean {target.name}"
+        return f"share of {target.name}" if target.is_share else f"mean {target.name}"
     return f"share of {target.name}={text(target.classes[_shown_class(target)])}"
 
 

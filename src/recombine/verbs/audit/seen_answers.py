@@ -30,6 +30,7 @@ class SeenAnswers:
     classes: tuple[str, ...]
     shift: float = 0.0  # the mean of all, about which numbers are given
     dimensions: tuple[float, float] | None = None  # of vectors: see `noise_ceiling`
+    share: bool = False  # of numbers: whether every row is 0 or 1
 
     @property
     def middle(self) -> Numbers:
@@ -53,11 +54,15 @@ class SeenAnswers:
         every = commonest(self.values).mean(axis=0) if self.classes else self.middle
         return np.tile(every, (len(rows), 1))
 
+    def bounded(self, answered: Numbers) -> Numbers:
+        """What a rule answers; of shares within 0 and 1."""
+        return np.clip(answered, -self.shift, 1 - self.shift) if self.share else answered
+
     def losses(self, rows: Ints, answered: Numbers) -> Numbers:
         """Squared errors, or 1 where the label was wrong."""
         truth = self.values[rows]
         if not self.classes:
-            return np.asarray(np.square(answered - truth).sum(axis=1))
+            return np.asarray(np.square(self.bounded(answered) - truth).sum(axis=1))
         return np.asarray(1 - commonest(truth)[np.arange(len(rows)), answered.argmax(axis=1)])
 
     def table(self, known: Support) -> SeenTable:
@@ -93,7 +98,8 @@ def seen_answers(target: Target | VectorAnswers, combinations: int) -> SeenAnswe
         means = mine.total / mine.count
         within = pooled_variance(mine.scatter, mine.count)
         middle = float(means.mean())
-        return SeenAnswers(rows, (means - middle)[:, None], mine.count, within, (), middle + mine.shift)
+        values, share = (means - middle)[:, None], mine.is_share
+        return SeenAnswers(rows, values, mine.count, within, (), middle + mine.shift, share=share)
     table = np.zeros((combinations, len(target.classes)))
     np.add.at(table, (target.combination, target.label), target.count)
     counts = table.sum(axis=1)

@@ -232,7 +232,7 @@ class _Replayer:
         learner = learn(known, own, salience, loss="squared", ridge=self.learning.ridge, seed=self.seed)
         truth = answers(past.support, one_class=True)
         asked = np.flatnonzero(np.isin(truth.rows, past.aside))
-        scores = learner.fitted.scores(past.support.codes[truth.rows[asked]])
+        scores = own.bounded(learner.fitted.scores(past.support.codes[truth.rows[asked]]))
         if own.kind == "number":
             return float(np.sqrt(np.mean((scores - truth.values[asked]) ** 2)))
         return float((own.decide(scores) != truth.labels[asked]).mean())

@@ -41,6 +41,7 @@ class Answers:
     counts: Numbers  # (n,) examples behind each answer
     within: float | None  # pooled variance of one example around its combination's answer
     mixed: int  # combinations whose examples disagree
+    share: bool = False  # of a number: whether every row is 0 or 1, so that an answer is a share of rows
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -91,7 +92,12 @@ class Answers:
             self.counts[keep],
             self.within,
             self.mixed,
+            self.share,
         )
+
+    def bounded(self, said: Numbers) -> Numbers:
+        """What was said of combinations; of shares within 0 and 1, which only brings it nearer to the truth."""
+        return np.clip(said, 0.0, 1.0) if self.share else said
 
     def decide(self, scores: Numbers) -> Ints:
         """The class that each row of scores stands for; -1 where the target is a number."""
@@ -141,8 +147,8 @@ def _numbers(target: NumberTarget) -> Answers:
         )
     mixed = int((target.scatter > 0).sum())
     within = pooled_variance(target.scatter, target.count)
-    none = np.full(len(rows), -1, dtype=np.int64)
-    return Answers(target.name, "number", (), rows, target.mean[:, None], none, target.count, within, mixed)
+    none, share = np.full(len(rows), -1, dtype=np.int64), target.is_share
+    return Answers(target.name, "number", (), rows, target.mean[:, None], none, target.count, within, mixed, share)
 
 
 def _labels(target: LabelTarget, combinations: int) -> Answers:

@@ -259,7 +259,7 @@ def record_of(learner: FittedLearner, tested: HoldoutScheme) -> Backtest:
         coverage=_coverage(tried, settings) if number else None,
         calibration=tuple(Calibration(at, float(_within(tried, at).mean())) for at in _LEVELS) if number else (),
         rungs=tuple(_rung(rung, tried.rungs == rung, losses, number=number) for rung in _RUNGS if rung in tried.rungs),
-        points=_points(tried, learner.seed) if number else (),
+        points=_points(own, tried, learner.seed) if number else (),
     )
 
 
@@ -285,7 +285,7 @@ def _by_rows(own: Answers, tried: HeldOutAnswers, said: Numbers) -> float | None
 def losses_of(own: Answers, tried: HeldOutAnswers, said: Numbers) -> Numbers:
     """One number a combination: its squared error, or whether its class was said; classes equally common share it."""
     if own.kind == "number":
-        error = np.abs((said - tried.values)[:, 0])
+        error = np.abs((own.bounded(said) - tried.values)[:, 0])
         return np.square(np.where(error <= _rounding(tried.values[:, 0]), 0.0, error))
     return np.asarray(own.hits(tried.values)[np.arange(len(said)), own.decide(said)])
 
@@ -353,10 +353,10 @@ def _rung(rung: str, here: npt.NDArray[np.bool_], losses: dict[str, Numbers], *,
     return RungScore(rung, int(here.sum()), tuple(_score(loss[here], number=number) for loss in losses.values()))
 
 
-def _points(tried: HeldOutAnswers, seed: int) -> tuple[tuple[float, float, float, float], ...]:
+def _points(own: Answers, tried: HeldOutAnswers, seed: int) -> tuple[tuple[float, float, float, float], ...]:
     chosen = np.arange(len(tried.sd))
     if len(chosen) > _POINTS:
         chosen = np.sort(np.random.default_rng(seed).choice(chosen, size=_POINTS, replace=False))
     said, reach = tried.said[KERNEL][chosen, 0], normal_quantile(0.975) * tried.sd[chosen]
-    columns = (tried.values[chosen, 0], said, said - reach, said + reach)
+    columns = (tried.values[chosen, 0], *map(own.bounded, (said, said - reach, said + reach)))
     return tuple(zip(*(column.tolist() for column in columns), strict=True))

@@ -236,12 +236,12 @@ class Diagnosis:
     @cached_property
     def scores(self) -> Numbers:
         """(r, m) What the learner answers."""
-        return self.learner.fitted.scores(self.codes)
+        return self.learner.answers.bounded(self.learner.fitted.scores(self.codes))
 
     @cached_property
     def unleaked(self) -> Numbers:
         """(r, m) What it would answer if it memorised nothing in full combinations."""
-        return self.learner.unleaked.scores(self.codes)
+        return self.learner.answers.bounded(self.learner.unleaked.scores(self.codes))
 
     @cached_property
     def variances(self) -> tuple[Numbers, Numbers]:
@@ -314,7 +314,7 @@ class Diagnosis:
         found = np.zeros(len(self.codes), dtype=bool)
         asked = np.flatnonzero(~self.seen)
         for other in self.others if len(asked) else ():
-            scores = other.fitted.scores(self.codes[asked])
+            scores = self.learner.answers.bounded(other.fitted.scores(self.codes[asked]))
             if self.learner.answers.kind == "number":
                 found[asked] |= np.abs(scores - self.scores[asked])[:, 0] > WRONG * self.spread
             else:

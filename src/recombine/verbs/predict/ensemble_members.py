@@ -236,7 +236,7 @@ def _sibling(learner: FittedLearner, name: str) -> FittedLearner:
 def _scored(own: Answers, scores: Numbers, truth: Numbers) -> Numbers:
     """The squared error, or the share of right answers: where classes are level, each of them is as likely."""
     if own.kind == "number":
-        return np.square(scores[:, 0] - truth)
+        return np.square(own.bounded(scores[:, 0]) - truth)
     if own.questions == 1:
         right = (2 * truth - 1) * scores[:, 0]
         return np.where(np.abs(right) <= _LEVEL, 0.5, right > 0).astype(np.float64)

@@ -78,12 +78,12 @@ def _told(diagnosis: Diagnosis) -> dict[str, Any]:
 
 def _numbers(diagnosis: Diagnosis) -> dict[str, Any]:
     """A number with its 95 % interval, in the target's own units."""
-    said = diagnosis.scores[:, 0]
+    said, bounded = diagnosis.scores[:, 0], diagnosis.learner.answers.bounded
     reach = _REACH * np.sqrt(diagnosis.learner.scale * diagnosis.variances[0])
     return {
         "prediction": said,
-        "low": said - reach,
-        "high": said + reach,
+        "low": bounded(said - reach),
+        "high": bounded(said + reach),
         "unleaked": diagnosis.unleaked[:, 0],
         "truth": pa.array(diagnosis.truth, from_pandas=True),
     }

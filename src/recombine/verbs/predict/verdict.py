@@ -339,7 +339,7 @@ def reasons(found: PredictionFindings) -> tuple[str, ...]:
         _unread(found),
         _slope(found.slope),
         _needed(found.slope),
-        _track_record(found.backtest),
+        _track_record(found.backtest, share=found.answers.share),
         _assumption(found),
         _left_out(found),
         _mixed(found),
@@ -441,12 +441,12 @@ BACKTESTED = "Back-tested"
 """What the sentence about held-out combinations begins with."""
 
 
-def _track_record(record: Backtest | None) -> str:
+def _track_record(record: Backtest | None, *, share: bool) -> str:
     if record is None:
         return ""
     kernel = next(method for method in record.methods if method.name == KERNEL)
     how = "each held out once" if record.folds == record.tested else "held out in parts"
-    said = f"{BACKTESTED} on {record.tested:,} seen combinations, {how}: {_both_ways(record, kernel)}"
+    said = f"{BACKTESTED} on {record.tested:,} seen combinations, {how}: {_both_ways(record, kernel, share=share)}"
     if record.loses_to:
         return f"{said}, which is worse than {listing(list(record.loses_to))}: do not rely on it here."
     if len(record.beats) == len(record.methods) - 1:
@@ -459,10 +459,10 @@ def _track_record(record: Backtest | None) -> str:
     return f"{said}, not reliably different from {listing(tied)}."
 
 
-def _both_ways(record: Backtest, kernel: Method) -> str:
-    """The score by combinations, and by rows where classes differ within one."""
+def _both_ways(record: Backtest, kernel: Method, *, share: bool) -> str:
+    """The score by combinations, and by rows where classes differ within one; the error of a share in points."""
     if kernel.by_rows is None:
-        return f"{record.score} {measure(kernel.score)}"
+        return f"{record.score} {(points if share else measure)(kernel.score)}"
     return f"it gets {percent(kernel.score)} of them right, and {percent(kernel.by_rows)} of their rows"
 
 
@@ -540,5 +540,5 @@ def _values(diagnosis: Diagnosis, row: int, mask: int | tuple[int, ...]) -> str:
 def said(answers: Answers, scores: Numbers) -> str:
     """One row of scores as people read it: a number, or a class."""
     if answers.kind == "number":
-        return measure(float(scores[0, 0]))
+        return (percent if answers.share else measure)(float(scores[0, 0]))
     return text(answers.classes[int(answers.decide(scores)[0])])

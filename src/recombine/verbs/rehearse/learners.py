@@ -343,8 +343,8 @@ _RULES = {
 
 
 def decide(own: Answers, scores: Numbers) -> Numbers:
-    """Scores as answers: the place of the class that wins, or the number itself."""
-    return scores[:, 0] if own.kind == "number" else own.decide(scores).astype(np.float64)
+    """Scores as answers: the place of the class that wins, or the number itself, within what a share can be."""
+    return own.bounded(scores[:, 0]) if own.kind == "number" else own.decide(scores).astype(np.float64)
 
 
 def _codes(examples: RehearsalExamples) -> Codes:

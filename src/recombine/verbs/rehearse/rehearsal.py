@@ -397,7 +397,7 @@ def _simple_rules(
     said = {name: decide(known, scores) for name, scores in (constant | others | constant).items()}
     if richer is not None:
         scores = ask_rule(richer, train.support, codes)
-        said[richer] = scores[:, 0] if known.kind == "number" else scores.argmax(axis=1).astype(np.float64)
+        said[richer] = decide(known, scores) if known.kind == "number" else scores.argmax(axis=1).astype(np.float64)
     return {name: test.by_combination(answered) for name, answered in said.items()}
 
 
