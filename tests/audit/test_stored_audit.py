@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
+from recombine.base.errors import RecombineError
+from recombine.data import stored_counts
 from tests.properties import examples
 
 _SAME = ("counts", "rank", "island_count", "coverage", "factors", "islands", "thin")
@@ -50,3 +52,14 @@ def _compare(rows: list[tuple[Any, ...]]) -> None:
     assert_same_numbers(stored, memory)
     assert stored.asked["rung"].to_pylist() == every["rung"].to_pylist()
     assert stored.asked["count"].to_pylist() == every["count"].to_pylist()
+
+
+def test_no_memory_left_for_the_stream(monkeypatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("Out of Memory Error: failed to allocate 16777216 bytes")
+
+    with recombine.store_counts({"a": [1, 2], "b": [1, 2]}, factors=["a", "b"]) as counts:
+        monkeypatch.setattr(stored_counts, "arrow_batches", refuse)
+        with pytest.raises(RecombineError, match="the 2 combinations on disk cannot be read") as told:
+            recombine.audit_stored(counts)
+    assert "ulimit -v" in told.value.instead

@@ -18,12 +18,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from recombine.base.errors import SettingError
+from recombine.base.errors import SettingError, TableError
 from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
 from recombine.data import columns
 from recombine.data.columns import Bins, FactorKey
 from recombine.data.engine import arrow_batches, explained, limit_memory, run_statement, sniffing_again, stream
+from recombine.data.engine_errors import first_line
 from recombine.data.group_counts import Aggregate, Asking, asked_of, factor_keys
 from recombine.data.sources import opened
 from recombine.data.space import rows_of, text
@@ -31,7 +32,7 @@ from recombine.data.support_assembly import refuse_no_rows, refuse_none_whole
 from recombine.data.table_query import TableQuery, Where, filtered
 from recombine.numerics.groups import Codes, Ints, Numbers
 
-_BATCH = 2_000_000  # lines at a time: 24 MB for two factors
+_BATCH = 500_000  # lines at a time: with all that is worked out of them, some 50 MB
 _MOST_VALUES = 10**8  # of a factor: some numbers are kept for each of them
 
 
@@ -77,11 +78,18 @@ class StoredCounts:
         by = "" if len(asked) == len(self.keys) else f" GROUP BY {codes}"
         question = f"SELECT {codes}, {grouped} FROM counts{by}"  # noqa: S608 - names of our own
         with self.connection.cursor() as cursor:  # held: DuckDB 1.4 ends a stream whose cursor is gone
-            for batch in arrow_batches(cursor.sql(question), _BATCH):
-                yield (
-                    np.stack([batch.column(place).to_numpy() for place in range(len(asked))], axis=1),
-                    batch.column("rows").to_numpy().astype(np.float64),
-                )
+            try:
+                for batch in arrow_batches(cursor.sql(question), _BATCH):
+                    yield (
+                        np.stack([batch.column(place).to_numpy() for place in range(len(asked))], axis=1),
+                        batch.column("rows").to_numpy().astype(np.float64),
+                    )
+            except (OSError, duckdb.Error) as error:
+                raise TableError(
+                    f"the {self.combinations:,} combinations on disk cannot be read",
+                    why=first_line(error),
+                    instead="allow this process more memory (ulimit -v), or keep a part of the values by `where`",
+                ) from error
 
     def count_conjunctions(self, factors: Sequence[int]) -> int:
         """How many distinct conjunctions of some of the factors were seen."""
