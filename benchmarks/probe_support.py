@@ -62,7 +62,7 @@ RECIPE: dict[str, Any] = {
     "together": "never",
 }
 REACHES = (0.25, 1.0)
-SIGNS = {"hole": -1, "condition": -1, "left open": -1, "left open, with an anchor": -1}
+SIGNS = {"hole": -1, "error growth": -1, "left open": -1, "left open, with an anchor": -1}
 SIGNS |= {"open directions that change the whole": -1}
 """Numbers that are bad where they are large."""
 

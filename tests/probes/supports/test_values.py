@@ -1,4 +1,4 @@
-"""Coverage, holes, pieces and slices beside slow twins; the diagonals of the paper."""
+"""Coverage, holes and slices beside slow twins; the diagonals of the paper."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def slices(rows):
     slot = points.slots[0]
     own, rest = points.scaled(points.seen, slot.columns), points.scaled(points.seen, points.rest(slot))
     values = points.scaled(points.query, slot.columns)
-    around = near.neighbours_of(values[:128], own, rest, 0.2, 1.0, np.random.default_rng(0))
+    around = near.neighbours_of(values[:128], own, 0.2, np.random.default_rng(0))
     return near.slice_variation(own, rest, around.rows, np.cov(values, rowvar=False))
 
 
@@ -39,19 +39,6 @@ def test_distance_to_the_nearest_seen_value(n, width, own, seed):
         if own and len(np.unique(seen, axis=0)) == 1 and n > 1:
             others = apart
         assert distance == pytest.approx(others.min())
-
-
-@examples(30)
-@given(st.integers(2, 25), st.integers(1, 2), st.floats(0.01, 0.3), st.integers(0, 2**31))
-def test_pieces_by_joining_one_after_the_other(n, width, bandwidth, seed):
-    values = np.unique(np.random.default_rng(seed).random((n, width)), axis=0)
-    home = list(range(n))
-    for a in range(n):
-        for b in range(a):
-            if np.abs(values[a] - values[b]).max() <= 2 * bandwidth + 1e-12:
-                home = [home[a] if one == home[b] else one for one in home]
-    sizes = [home.count(one) for one in set(home)]
-    assert near.pieces(values, bandwidth, np.random.default_rng(0)) == (len(sizes), pytest.approx(max(sizes) / n))
 
 
 def test_slices_beside_a_fit_by_least_squares():

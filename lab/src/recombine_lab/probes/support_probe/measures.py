@@ -3,7 +3,7 @@
 Letters: m values asked about, TRIES neighbours of each, P sites, O and C of a block.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from recombine.base.seeds import derived
 from recombine_lab.probes.probe import MEASURED, Measure
+from recombine_lab.probes.support_probe import connectivity
 from recombine_lab.probes.support_probe import neighbours as near
 from recombine_lab.probes.support_probe.component_outputs import DENSE, Components, Composed, outputs_per_slot
 from recombine_lab.probes.support_probe.openness import (
@@ -40,26 +41,37 @@ OPEN_ASKED = 128
 ANCHORS = 6
 """Seen points that are tried as an anchor; the best of them counts."""
 _DRAWS = 200
+GROWN = 1200
+"""Seen points that the growth of an error is worked out from."""
+MOST_UNKNOWNS = 600
+"""Cells of all slots times their outputs at one site."""
 
 
 @dataclass(frozen=True, eq=False)
 class SupportQuery:
-    """What is asked of every set of seen points: the composition, true or learned components, bandwidths, chance."""
+    """What is asked of every set of seen points: the composition, true or learned components, bandwidths, chance.
+
+    `steps` has for each slot how far apart values of one piece may be: as a whole, and in each entry.
+    """
 
     composed: Composed
     components: Components
     bandwidths: tuple[float, ...]
+    steps: tuple[tuple[float, ...], ...]
     sample: Tensor
     seed: int
     reach: float
 
 
 def measures_of(points: SupportPoints, asked: SupportQuery, who: str = MEASURED) -> list[Measure]:
-    """Every measure, slot by slot, and what is left open over all slots."""
-    found: list[Measure] = []
+    """Every measure, slot by slot, then of all slots together: parts, growth of errors, what is left open."""
+    linked = links_of(points, asked)
+    found = _of_parts(points, linked)
     for place, slot in enumerate(points.slots):
+        found.append(Measure(slot.name, "pieces", 1.0 + int(linked.pieces[place].max())))
         found += _of_values(points, slot, asked, place)
         found += _of_jacobians(points, slot, asked, place)
+    found += _growth(points, asked, linked)
     found += _left_open(points, asked, anchored=who == MEASURED)
     return [Measure(one.where, one.name, one.value, who, one.low, one.high, one.n) for one in found]
 
@@ -86,22 +98,18 @@ def _median(values: Numbers) -> Numbers:
     return np.asarray(np.median(values, axis=1))
 
 
-# -- values: coverage, holes, neighbours, pieces, slices -------------------------------------------------------------
+# -- values: coverage, holes, neighbours, slices ---------------------------------------------------------------------
 
 
 def _of_values(points: SupportPoints, slot: Slot, asked: SupportQuery, place: int) -> list[Measure]:
     seed, bandwidth = derived(asked.seed, "values", place), asked.bandwidths[place]
-    rng = np.random.default_rng(seed)
     seen, query = points.scaled(points.seen, slot.columns), points.scaled(points.query, slot.columns)
     covered = near.nearest_distance(query, seen, own=points.own) <= bandwidth + 1e-12
-    count, largest = near.pieces(seen, bandwidth, rng)
     found = [
         Measure(slot.name, "bandwidth", bandwidth),
         Measure(slot.name, "distinct values", float(len(near.distinct(seen)))),
         measure(slot.name, "coverage", covered.astype(np.float64), mean, seed),
         *_holes(points, slot),
-        Measure(slot.name, "pieces", float(count)),
-        Measure(slot.name, "largest piece", largest),
     ]
     return found + _of_slices(points, slot, bandwidth, seed)
 
@@ -145,15 +153,11 @@ def _of_slices(points: SupportPoints, slot: Slot, bandwidth: float, seed: int) -
     rest = points.rest(slot)
     seen, partners = points.scaled(points.seen, slot.columns), points.scaled(points.seen, rest)
     values = points.scaled(points.query, slot.columns)
-    spread = float(np.sqrt(points.scaled(points.query, rest).var(0).sum())) or 1.0
     query = values[:SLICED]
-    around = near.neighbours_of(query, seen, partners, bandwidth, spread, rng)
+    around = near.neighbours_of(query, seen, bandwidth, rng)
     covariance = np.atleast_2d(np.cov(values, rowvar=False))
     free = near.slice_variation(seen, partners, around.rows, covariance)
-    found = [
-        measure(slot.name, "neighbours", around.size, _median, seed),
-        measure(slot.name, "partner diversity", around.diversity[around.near], _median, seed),
-    ]
+    found = [measure(slot.name, "neighbours", around.size, _median, seed)]
     names = ("slice variation", "slice variation, worst direction")
     if free is None:
         return found + [Measure(slot.name, name, None, n=0) for name in names]
@@ -182,8 +186,7 @@ def sets_of(points: SupportPoints, slot: Slot, rows: Numbers, asked: SupportQuer
     """The value of each row in its slot, beside the partners that its nearest seen points have."""
     rng = np.random.default_rng(derived(seed, "sets"))
     seen, values = points.scaled(points.seen, slot.columns), points.scaled(rows, slot.columns)
-    partners = points.scaled(points.seen, points.rest(slot))
-    around = near.neighbours_of(values, seen, partners, asked.bandwidths[place], 1.0, rng)
+    around = near.neighbours_of(values, seen, asked.bandwidths[place], rng)
     mixed = points.seen[around.rows]
     columns = list(slot.columns)
     mixed[:, :, columns] = rows[:, None, columns]
@@ -214,23 +217,13 @@ def _of_jacobians(points: SupportPoints, slot: Slot, asked: SupportQuery, place:
     moved = changed(found.free, at_query, found.scale)
     kept = sets.near
     shares = {
-        "full rank, single": found.single == found.full,
         "full rank, sum": found.sum == found.full,
         "full rank, stack": found.stack == found.full,
         "open directions that change the whole": moved,
     }
-    made = [
+    return [
         measure(slot.name, name, one.to(torch.float64).mean(1).numpy()[kept], mean, seed)
         for name, one in shares.items()
-    ]
-    deficit = (found.full - found.stack)[torch.from_numpy(kept)]
-    relative = (found.smallest / max(found.scale, 1e-30)).quantile(0.05, 1).numpy()[kept]
-    condition = found.condition.quantile(0.5, 1, interpolation="nearest").numpy()[kept]
-    return [
-        *made,
-        Measure(slot.name, "worst deficit, stack", float(deficit.max()) if len(deficit) else None),
-        measure(slot.name, "smallest singular value", relative, _median, seed),
-        measure(slot.name, "condition", np.minimum(condition, 1e12), _median, seed),
     ]
 
 
@@ -238,20 +231,87 @@ def _of_products(points: SupportPoints, slot: Slot, asked: SupportQuery, place: 
     """The same by products with vectors; the share of full rank becomes the share of directions that are fixed."""
     seed = derived(asked.seed, "jacobians", place)
     sets = sets_of(points, slot, points.query[:SKETCHED], asked, place, seed)
-    rows: dict[str, list[float]] = {name: [] for name in ("single", "sum", "stack", "smallest", "condition")}
+    rows: dict[str, list[float]] = {name: [] for name in ("full rank, sum", "full rank, stack")}
     size = outputs_per_slot(asked.sample)
     for outputs in sets.outputs[torch.from_numpy(sets.near)]:
         summed, stacked = products(asked.composed.compose, outputs, place)
-        single, _ = products(asked.composed.compose, outputs[:1], place)
         whole = spectrum(stacked, size, tolerance=TOLERANCE, seed=seed)
-        rows["stack"].append(whole.share)
-        rows["sum"].append(spectrum(summed, size, tolerance=TOLERANCE, seed=seed, scale=whole.largest).share)
-        rows["single"].append(spectrum(single, size, tolerance=TOLERANCE, seed=seed, scale=whole.largest).share)
-        rows["smallest"].append(whole.smallest / max(whole.largest, 1e-30))
-        rows["condition"].append(min(whole.largest / max(whole.smallest, 1e-30), 1e12))
-    called = {"single": "full rank, single", "sum": "full rank, sum", "stack": "full rank, stack"}
-    called |= {"smallest": "smallest singular value", "condition": "condition"}
-    return [measure(slot.name, called[name], np.array(values), mean, seed) for name, values in rows.items()]
+        rows["full rank, stack"].append(whole.share)
+        less = spectrum(summed, size, tolerance=TOLERANCE, seed=seed, scale=whole.largest)
+        rows["full rank, sum"].append(less.share)
+    return [measure(slot.name, name, np.array(values), mean, seed) for name, values in rows.items()]
+
+
+# -- parts that hang together, and how far an error can grow ---------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The piece of each seen point in each slot (K, n), the part of each (n,), and of each value asked about (K, m)."""
+
+    pieces: Sequence[connectivity.Ints]
+    parts: connectivity.Ints
+    asked: Sequence[connectivity.Ints]
+
+    @property
+    def across(self) -> npt.NDArray[np.bool_]:
+        """(m,) Which points asked about put values of different parts together."""
+        return np.ptp(np.stack(self.asked), axis=0) > 0
+
+
+def links_of(points: SupportPoints, asked: SupportQuery) -> Links:
+    """Which seen points hang together; all do where nothing can go from one slot to another."""
+    seen, query = ([points.scaled(rows, slot.columns) for slot in points.slots] for rows in (points.seen, points.query))
+    pieces = [connectivity.pieces(own, steps) for own, steps in zip(seen, asked.steps, strict=True)]
+    parts = connectivity.parts(pieces)
+    if trades_nothing(asked):
+        parts = np.zeros_like(parts)
+    nearest = [connectivity.of_nearest(one, own, parts) for one, own in zip(query, seen, strict=True)]
+    return Links(pieces, parts, nearest)
+
+
+def trades_nothing(asked: SupportQuery) -> bool:
+    """Whether no change of one slot's component can be made up for in another, so that no part needs another: the rank
+    of all slots' derivatives side by side is the sum of their ranks."""
+    if not written_out(asked):
+        return False
+    blocks = [asked.composed.blocks(asked.sample, slot).to(torch.float64) for slot in range(asked.sample.shape[1])]
+    each = torch.stack([torch.linalg.matrix_rank(block, rtol=TOLERANCE) for block in blocks])
+    return bool((torch.linalg.matrix_rank(torch.cat(blocks, -1), rtol=TOLERANCE) == each.sum(0)).all())
+
+
+def _of_parts(points: SupportPoints, linked: Links) -> list[Measure]:
+    across = linked.across.astype(np.float64)
+    return [
+        Measure(EVERY, "parts", 1.0 + int(linked.parts.max())),
+        measure(EVERY, "combinations across parts", across, mean, len(points.seen)),
+    ]
+
+
+def _growth(points: SupportPoints, asked: SupportQuery, linked: Links) -> list[Measure]:
+    """The worst site; outside of parts, nothing bounds an error."""
+    names = ("error growth", "connectivity", "unfixed")
+    if not written_out(asked):
+        return [Measure(EVERY, name, None, n=0) for name in names]
+    rng = np.random.default_rng(derived(asked.seed, "growth"))
+    fewer = asked.composed.looked_at(OPEN_SITES, asked.sample, np.random.default_rng(derived(asked.seed, "sites")))
+    chosen, inside = rng.permutation(len(points.seen))[:GROWN], np.flatnonzero(~linked.across)[:GROWN]
+    if not len(inside):
+        return [Measure(EVERY, name, None, n=0) for name in names]
+    rows = points.seen[chosen], points.query[inside]
+    blocks = [[fewer.blocks(asked.components.at(one), k) for k in range(len(points.slots))] for one in rows]
+    most = min(
+        connectivity.CELLS, max(4, len(chosen) // 4), max(2, MOST_UNKNOWNS // sum(b.shape[3] for b in blocks[0]))
+    )
+    cells = []
+    for slot, pieces in zip(points.slots, linked.pieces, strict=True):
+        seen, query = (points.scaled(one, slot.columns) for one in rows)
+        cell = connectivity.cells_of(seen, pieces[chosen], most)
+        cells.append((cell, connectivity.of_nearest(query, seen, cell)))
+    sites = range(blocks[0][0].shape[1])
+    found = [connectivity.growth(*([b[:, site] for b in side] for side in blocks), cells) for site in sites]
+    worst = max(one.factor for one in found), min(one.connectivity for one in found), max(one.unfixed for one in found)
+    return [Measure(EVERY, name, value) for name, value in zip(names, worst, strict=True)]
 
 
 # -- what is left open -----------------------------------------------------------------------------------------------

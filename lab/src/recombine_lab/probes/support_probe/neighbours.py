@@ -1,4 +1,4 @@
-"""Which values were seen: coverage, holes, neighbour sets, pieces, and how freely a slot varies beside the others.
+"""Which values were seen: coverage, holes, neighbour sets, and how freely a slot varies beside the others.
 
 Letters: n seen points, m values asked about, w entries of a slot's value, d entries of all other slots.
 All values are in shares of their entries' ranges (`Points.scaled`), distances in the maximum norm.
@@ -8,16 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 Numbers = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 WANTED = 0.95
 """The share of values that a bandwidth covers when as many are drawn evenly."""
-MOST_VALUES = 1500
-"""Distinct values that pieces are looked for among."""
 TRIES = 4
 """Seen points near a value whose surroundings are looked at; the freest of them counts."""
 LEAST_LOCAL = 96
@@ -86,51 +82,25 @@ def _entered(each: Numbers, lengths: Numbers, asked: Numbers) -> npt.NDArray[np.
     return np.asarray(np.isin(np.arange(len(lengths)), inside))
 
 
-def pieces(values: Numbers, bandwidth: float, rng: np.random.Generator) -> tuple[int, float]:
-    """How many pieces the covered values fall into, and the share of values in the largest.
-
-    Two values hang together where what they cover touches: no further apart than twice the bandwidth.
-
-    >>> pieces(np.array([[0.0], [0.1], [0.9], [1.0], [0.95]]), 0.06, np.random.default_rng(0))
-    (2, 0.6)
-    """
-    each = distinct(values)
-    if len(each) > MOST_VALUES:
-        each = each[rng.permutation(len(each))[:MOST_VALUES]]
-    pairs = cKDTree(each).query_pairs(2 * bandwidth + 1e-12, p=np.inf, output_type="ndarray")
-    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(each), len(each)))
-    count, label = connected_components(graph, directed=False)
-    return int(count), float(np.bincount(label).max() / len(each))
-
-
 @dataclass(frozen=True, eq=False)
 class Neighbours:
     """Seen points near each value asked about: the nearest `rows` (m, TRIES), whether a `near` one is within the
-    bandwidth, how many are (`size`), and how far their partners spread (`diversity`, 1 as those asked about)."""
+    bandwidth, and how many are (`size`)."""
 
     rows: Ints
     near: npt.NDArray[np.bool_]
     size: Numbers
-    diversity: Numbers
 
 
-def neighbours_of(
-    asked: Numbers, seen: Numbers, partners: Numbers, bandwidth: float, spread: float, rng: np.random.Generator
-) -> Neighbours:
-    """Neighbour sets of the values asked about; `spread` is how far the partners asked about are from their mean."""
+def neighbours_of(asked: Numbers, seen: Numbers, bandwidth: float, rng: np.random.Generator) -> Neighbours:
+    """Neighbour sets of the values asked about."""
     # Ties are broken by chance, not by the order of the rows.
     order = rng.permutation(len(seen))
     tree = cKDTree(seen[order])
     distances, rows = tree.query(asked, k=min(TRIES, len(seen)), p=np.inf)
     distances, rows = (np.asarray(one).reshape(len(asked), -1) for one in (distances, rows))
-    within = tree.query_ball_point(asked, bandwidth, p=np.inf)
-    size = np.array([len(one) for one in within], dtype=np.float64)
-    diversity = np.array([_spread(partners[order[one]]) / spread if one else 0.0 for one in within])
-    return Neighbours(order[rows].astype(np.int64), distances[:, 0] <= bandwidth, size, diversity)
-
-
-def _spread(rows: Numbers) -> float:
-    return float(np.sqrt(rows.var(0).sum()))
+    size = tree.query_ball_point(asked, bandwidth, p=np.inf, return_length=True)
+    return Neighbours(order[rows].astype(np.int64), distances[:, 0] <= bandwidth, np.asarray(size, dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,8 +30,8 @@ TOLERANCE = 1e-3
 class Ranks:
     """Of each set and site (s, P): the best rank of a single Jacobian, of the sum, and of the stack; of `full`.
 
-    `smallest` is the smallest singular value of the stack over √n, `condition` that of the largest over the smallest
-    (infinite where it is not of full rank); `free` (s, P, C, C) projects on the directions that the stack leaves open.
+    `smallest` is the smallest singular value of the stack over √n; `free` (s, P, C, C) projects on the directions that
+    the stack leaves open.
     """
 
     full: int
@@ -39,7 +39,6 @@ class Ranks:
     sum: Tensor
     stack: Tensor
     smallest: Tensor
-    condition: Tensor
     free: Tensor
     scale: float
 
@@ -63,15 +62,12 @@ def ranks(blocks: Tensor, *, tolerance: float = TOLERANCE) -> Ranks:
     roots = values.clamp(min=0).sqrt()
     # A root of an eigenvalue is exact to 1e-8 of the largest only, far below the tolerance.
     unfixed = (roots <= least).to(torch.float64)
-    smallest = roots[..., 0]
-    fixed = unfixed.sum(-1) == 0
     return Ranks(
         full=blocks.shape[-1],
         single=(single > least).sum(-1).amax(1),
         sum=(summed > least).sum(-1),
         stack=(1 - unfixed).sum(-1).round().to(torch.int64),
-        smallest=smallest,
-        condition=torch.where(fixed, roots[..., -1] / smallest.clamp(min=1e-30), torch.inf),
+        smallest=roots[..., 0],
         free=(vectors * unfixed[..., None, :]) @ vectors.mT,
         scale=scale,
     )

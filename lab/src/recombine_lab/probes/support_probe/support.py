@@ -29,7 +29,8 @@ from recombine_lab.probes.support_probe.component_outputs import (
     composed_of,
     usual_shape,
 )
-from recombine_lab.probes.support_probe.measures import RANKED, SITES, SupportQuery, measures_of, written_out
+from recombine_lab.probes.support_probe.connectivity import LONGER, longest_step
+from recombine_lab.probes.support_probe.measures import RANKED, SITES, SupportQuery, links_of, measures_of, written_out
 from recombine_lab.probes.support_probe.points import MOST_ASKED, SupportPoints, points_of
 from recombine_lab.probes.support_probe.run_points import RunPoints, points_of_run
 from recombine_lab.probes.support_probe.verdict import (
@@ -42,6 +43,7 @@ from recombine_lab.probes.support_probe.verdict import (
     holes_of,
     judged,
     numbers_of,
+    parts_words,
     reasons,
     unasked_words,
 )
@@ -141,7 +143,13 @@ def _probed(
         extra = [*extra, recovery_words(found, asked.asked.composed)]
     known = SupportMeasures(measures, [slot.name for slot in points.slots])
     holes = holes_of(points)
-    said = judged(known, composed=asked.asked.composed.called, rows=n, holes=hole_words(holes))
+    said = judged(
+        known,
+        composed=asked.asked.composed.called,
+        rows=n,
+        holes=hole_words(holes),
+        parts=parts_words(points, links_of(points, asked.asked)),
+    )
     why = reasons(
         known,
         kind=asked.asked.components.kind,
@@ -216,7 +224,9 @@ def _asked(
     check_composes(composed, at, points)
     sample = at.at(points.query[:RANKED])
     composed = composed.looked_at(SITES, sample, np.random.default_rng(derived(seed, "sites")))
-    asked = SupportQuery(composed, at, _bandwidths(points, near_by[0], seed), sample, seed, near_by[1])
+    asked = SupportQuery(
+        composed, at, _bandwidths(points, near_by[0], seed), _steps(points, seed), sample, seed, near_by[1]
+    )
     return _SupportSubject(asked, own if true is not None else None, true)
 
 
@@ -239,3 +249,16 @@ def _bandwidths(points: SupportPoints, bandwidth: float | None, seed: int) -> tu
         )
         for slot in points.slots
     )
+
+
+def _steps(points: SupportPoints, seed: int) -> tuple[tuple[float, ...], ...]:
+    """For each slot how far apart values of one piece may be, as a whole and entry by entry; levels are all apart."""
+    even = points.box(len(points.seen), np.random.default_rng(derived(seed, "steps")))
+
+    def step(columns: Sequence[int]) -> float:
+        if len(columns) == 1 and points.levels[columns[0]]:
+            return 0.5
+        count = len(near.distinct(points.scaled(points.seen, columns)))
+        return LONGER * longest_step(near.distinct(points.scaled(even[:count], columns)))
+
+    return tuple((step(slot.columns), *(step([column]) for column in slot.columns)) for slot in points.slots)

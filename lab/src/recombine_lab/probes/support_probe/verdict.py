@@ -1,9 +1,9 @@
 """From measures to an outcome, a sentence and reasons.
 
-What decides, in this order: values asked about and never shown (holes, coverage), slots that never move apart (slice
-variation), directions that no seen point fixes although they change what is asked about, and slots that only an anchor
-would tie to each other. Full rank alone decides nothing: it is full on an exact diagonal too, from which nothing can be
-learned.
+What decides, in this order: parts of the support that nothing links, values asked about and never shown (holes,
+coverage), slots that never move apart (slice variation), directions that no seen point fixes although they change what
+is asked about, and slots that only an anchor would tie to each other. Full rank alone decides nothing: it is full on an
+exact diagonal too, from which nothing can be learned.
 
 What a page and a table show of the measures: the controls beside each, entry by entry, and every hole.
 """
@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from recombine.base.grades import Grade
 from recombine.base.words import count, percent, percent_range
 from recombine.output.figures import Matrix
 from recombine_lab.probes.probe import MEASURED, Measure
-from recombine_lab.probes.support_probe.measures import EVERY, EmptyStretch, hole_in
+from recombine_lab.probes.support_probe.measures import EVERY, EmptyStretch, Links, hole_in
 from recombine_lab.probes.support_probe.points import Slot, SupportPoints
 
 Outcome = Literal["sufficient", "insufficient", "unclear"]
@@ -75,9 +76,12 @@ class SupportJudgement:
     sentence: str
 
 
-def judged(found: SupportMeasures, *, composed: str, rows: int, holes: dict[str, str]) -> SupportJudgement:
-    """The outcome, its grade, and the sentence, by the first thing that decides."""
+def judged(found: SupportMeasures, *, composed: str, rows: int, holes: dict[str, str], parts: str) -> SupportJudgement:
+    """The outcome, its grade, and the sentence, by the first thing that decides; `parts` names two of them."""
     start = f"With {composed} known, {count(rows)} seen points"
+    across = found.get("combinations across parts", EVERY)
+    if (across.value or 0.0) > LITTLE:
+        return _apart(found, across, f"{start} are not enough: {_UNTOLD.get(composed, _HANDED)} {parts}")
     for judge in (_hole, _tied, _too_few, _uncovered, _half_tied, _open, _unanchored):
         said = judge(found, start, holes)
         if said is not None:
@@ -86,10 +90,54 @@ def judged(found: SupportMeasures, *, composed: str, rows: int, holes: dict[str,
     return SupportJudgement(
         "sufficient",
         "plausible",
-        f"{start} are enough to fix every component, if it is smooth: {_freedom(found, free)}, and"
+        f"{start} are enough to fix every component, if it is smooth{_grown(found)}: {_freedom(found, free)}, and"
         f" {_share(covered)} of the values of {covered.where} that are asked about have a seen one near them,"
         f" {_beside(found, 'coverage', covered.where)}.",
     )
+
+
+_UNTOLD = {"add": "the offset between", "product": "the factor between"}
+_WHOLE = 10
+_HANDED = "what one slot takes over from another between"
+
+
+def parts_words(points: SupportPoints, linked: Links) -> str:
+    """The two largest parts, by an entry in which they do not meet; by their points where there is none.
+
+    Of a part in words: "x0 from 0 to 0.4".
+    """
+    largest = np.argsort(-np.bincount(linked.parts), kind="stable")[:2]
+    both = [points.seen[linked.parts == one] for one in largest]
+    if len(both) < 2:
+        return ""
+    for column, name in enumerate(points.names):
+        first, second = sorted(((one[:, column].min(), one[:, column].max()) for one in both), key=lambda ends: ends[0])
+        if first[1] < second[0]:
+            return " and ".join(f"{name} from {low:.3g} to {high:.3g}" for low, high in (first, second))
+    return f"parts of {' and '.join(count(len(one)) for one in both)} points"
+
+
+def _apart(found: SupportMeasures, across: Measure, start: str) -> SupportJudgement:
+    parts = int(found.get("parts", EVERY).value or 1)
+    return SupportJudgement(
+        "insufficient",
+        "failing",
+        f"{start} is not identified. No seen point links these parts ({parts} in all), and {_share(across)} of the"
+        " combinations asked about put values of different parts together.",
+    )
+
+
+def _grown(found: SupportMeasures) -> str:
+    """How far an error can grow, in words."""
+    own, even = (found.get("error growth", EVERY, who).value for who in (MEASURED, EVEN))
+    if own is None or even is None:
+        return ""
+    beside = f"{_fold(even)} with points drawn evenly"
+    return f", and an error of the fit grows at most {_fold(own)} on new combinations ({beside})"
+
+
+def _fold(factor: float) -> str:
+    return f"{factor:,.0f}-fold" if factor >= _WHOLE else f"{factor:.2g}-fold"
 
 
 def _too_few(found: SupportMeasures, start: str, _: dict[str, str]) -> SupportJudgement | None:
@@ -250,7 +298,8 @@ def reasons(
     found: SupportMeasures, *, kind: str, query_is: str, sketched: bool, extra: Sequence[str]
 ) -> tuple[str, ...]:
     """Which numbers decide, what they hang on, and what was not tested."""
-    said = [_rank_words(found, sketched), _open_words(found), _WHOSE[kind], f"Asked about: {query_is}."]
+    said = [_rank_words(found, sketched), _open_words(found), _growth_words(found), _WHOSE[kind]]
+    said.append(f"Asked about: {query_is}.")
     said += list(extra)
     said.append(
         "Not tested: that the composition is the right one, that components are smooth, that a model fits what it was"
@@ -265,6 +314,19 @@ _WHOSE = {
     "learned": "Jacobians are those at the learned components: what is said of them holds as far as these are right.",
     "random": "No components were given: Jacobians are those at random smooth ones and speak of the composition.",
 }
+
+
+def _growth_words(found: SupportMeasures) -> str:
+    own, fixed = (found.get(name, EVERY).value for name in ("error growth", "connectivity"))
+    if own is None or not fixed:
+        return ""
+    parts = int(found.get("parts", EVERY).value or 1)
+    where = "the seen points hang together" if parts == 1 else f"within each of {parts} parts"
+    return (
+        f"Connectivity: {where}; to first order, and where components hardly change between neighbouring values, an"
+        f" error of the fit grows at most {_fold(own)} on new combinations, and {_fold(fixed**-0.5)} in a component, of"
+        " which slots may hand to each other what hardly shows."
+    )
 
 
 def _rank_words(found: SupportMeasures, sketched: bool) -> str:
@@ -305,8 +367,7 @@ SHOWN = (
     "coverage",
     "hole",
     "hole asked about",
-    "largest piece",
-    "partner diversity",
+    "combinations across parts",
     "slice variation",
     "slice variation, worst direction",
     "full rank, sum",
@@ -317,6 +378,15 @@ SHOWN = (
     "recovery up to scale and shift, elsewhere",
 )
 """The measures between 0 and 1, which a page shows as a matrix."""
+OF_ALL = (
+    "left open",
+    "left open, with an anchor",
+    "parts",
+    "combinations across parts",
+    "error growth",
+    "connectivity",
+)
+"""The measures of all slots together."""
 HOLES = pa.schema(
     [
         ("slot", pa.string()),
@@ -393,12 +463,12 @@ _RECOVERED = (
 
 def numbers_of(found: SupportMeasures) -> dict[str, float | None]:
     """The worst slot of each measure, which the sentence speaks of."""
-    highest = ("hole", "hole asked about", "open directions that change the whole", "condition")
-    names = [name for name in (*SHOWN, "smallest singular value", "condition") if "recovery" not in name]
+    highest = ("hole", "hole asked about", "open directions that change the whole")
+    names = [name for name in SHOWN if "recovery" not in name and name not in OF_ALL]
     slots = {name: found.worst(name, highest=name in highest).value for name in names}
     # Those that decide come first: a page's head and a terminal show no more than a few.
     numbers = {name: slots.pop(name) for name in ("slice variation", "hole", "coverage")}
-    for name in ("left open", "left open, with an anchor"):
+    for name in OF_ALL:
         numbers[name] = found.get(name, EVERY).value
     numbers |= slots
     recovered = {name: found.worst(name).value for name in _RECOVERED}
@@ -408,7 +478,7 @@ def numbers_of(found: SupportMeasures) -> dict[str, float | None]:
 def figures_of(found: SupportMeasures, points: SupportPoints) -> tuple[Matrix, ...]:
     """The measures between 0 and 1 beside their controls, and each entry by itself."""
     who = (MEASURED, EVEN, DIAGONAL)
-    rows = [(slot, name) for slot in found.slots for name in SHOWN if found.get(name, slot).value is not None]
+    rows = [(slot, name) for slot in (EVERY, *found.slots) for name in SHOWN if found.get(name, slot).value is not None]
     beside = Matrix(
         "The seen points beside two controls",
         "Each row is a measure of a slot. A hole and open directions are bad where they are large, all others"
