@@ -80,7 +80,9 @@ def test_there_are_pages_with_code():
     assert sum(len(blocks(page.read_text(encoding="utf-8"))) for page in PAGES) >= 10
 
 
-@pytest.mark.parametrize("name", ["audit", "plan", "split", "lint", "predict", "rehearse", "evaluate", "diff", "doctor", "mcp", "demo"])
+@pytest.mark.parametrize(
+    "name", ["audit", "plan", "split", "lint", "predict", "rehearse", "evaluate", "diff", "doctor", "mcp", "demo"]
+)
 def test_every_option_of_a_command_is_described(name):
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     section = re.split(r"^## ", page.split(f"## `recombine {name}`")[1], flags=re.MULTILINE)[0]

@@ -103,7 +103,7 @@ class StoredCounts:
         codes = ", ".join(f"c{k}" for k in range(len(self.keys)))
         return list(self.ask(f"SELECT {codes} FROM counts ORDER BY rows DESC, {codes} LIMIT 1")[0])  # noqa: S608
 
-    def labels(self, k: int, codes: Sequence[int]) -> list[str]:
+    def labels(self, k: int, codes: Sequence[int] | Ints) -> list[str]:
         """The values of some codes of a factor, as text."""
         wanted = ", ".join(map(str, {int(code) for code in codes})) or "-1"
         found = self.ask(f"SELECT code, value FROM values_{k} WHERE code IN ({wanted})")  # noqa: S608

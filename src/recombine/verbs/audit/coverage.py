@@ -10,7 +10,7 @@ thin one, and a score of it has an interval as wide as its rows are few. A seen 
 - fewer than five rows, where a seen combination has fifty on average: too few for a score of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, exp, lgamma, log2, prod
@@ -26,7 +26,7 @@ from recombine.verbs.audit.dependence import entropy
 _MOST_WORK = 5 * 10**8  # sets of factors times combinations: some ten seconds of counting groups
 _MOST_PAIRS = 10**7  # of values that are looked at one by one, and combinations that are sorted into them
 _MOST_UNCOVERED = 1000  # pairs that are named
-MOST_LISTED = 5  # rarest and commonest values that are named
+_MOST_LISTED = 5  # rarest and commonest values that are named
 
 
 @dataclass(frozen=True)
@@ -71,22 +71,36 @@ def factor_coverage(support: Support) -> tuple[FactorCoverage, ...]:
 
 
 def _factor(support: Support, k: int) -> FactorCoverage:
-    factor, counts = support.space.factors[k], support.effect_counts[k]
-    order = np.argsort(-counts, kind="stable")
-    seen = order[counts[order] > 0].tolist()
-    shown = seen[:MOST_LISTED], seen[-MOST_LISTED:]
-    commonest, rarest = ([ValueCount(factor.effect_labels[v], float(counts[v])) for v in some] for some in shown)
-    never = tuple(factor.effect_labels[v] for v in np.flatnonzero(counts == 0)[:100])
-    return FactorCoverage(
-        name=factor.name,
-        values=factor.kind.effects,
-        seen=len(seen),
+    factor = support.space.factors[k]
+    return describe_factor(
+        factor.name,
+        support.effect_counts[k],
+        lambda places: [factor.effect_labels[v] for v in places],
         declared=factor.declared,
-        effective=exp(entropy(counts)),
         missing_rows=support.left_out.get(factor.name, 0),
-        rarest=tuple(reversed(rarest)),
-        commonest=tuple(commonest),
-        never_seen=never,
+    )
+
+
+def describe_factor(
+    name: str, counts: Numbers, labels: Callable[[Ints], Sequence[str]], *, declared: bool, missing_rows: int
+) -> FactorCoverage:
+    """The coverage of a factor, from how often each of its values was counted and what some of them are called."""
+    order = np.argsort(-counts, kind="stable")
+    seen = order[counts[order] > 0]
+    commonest, rarest = (
+        tuple(ValueCount(label, float(counts[v])) for label, v in zip(labels(some), some, strict=True))
+        for some in (seen[:_MOST_LISTED], seen[::-1][:_MOST_LISTED])
+    )
+    return FactorCoverage(
+        name=name,
+        values=len(counts),
+        seen=len(seen),
+        declared=declared,
+        effective=exp(entropy(counts)),
+        missing_rows=missing_rows,
+        rarest=rarest,
+        commonest=commonest,
+        never_seen=tuple(labels(np.flatnonzero(counts == 0)[:100])),
     )
 
 
@@ -221,7 +235,7 @@ _SHARE = 0.1  # of the rows that independence expects
 _FEWEST_EXPECTED = 10  # rows: of fewer, chance alone leaves a tenth often enough
 _FEWEST_ROWS = 5  # below this, one row more or less moves a score by a fifth and more
 _MANY = 50  # rows of an average combination, beside which a handful is thin
-MOST_SHOWN = 200  # thin combinations that a record lists; `counts.thin` counts all of them
+_MOST_SHOWN = 200  # thin combinations that a record lists; `counts.thin` counts all of them
 
 
 @dataclass(frozen=True)
@@ -284,8 +298,12 @@ def thinnest(support: Support, which: npt.NDArray[np.bool_]) -> tuple[ThinCombin
     places: Ints = np.flatnonzero(which)
     expected = expected_rows(support, support.codes[places])
     counts = support.counts[places]
-    order = np.argsort(counts / np.maximum(expected, 1e-300), kind="stable")[:MOST_SHOWN]
     return tuple(
         ThinCombination(support.space.label_row(support.codes[places[i]]), float(counts[i]), float(expected[i]))
-        for i in order
+        for i in by_shortfall(counts, expected)
     )
+
+
+def by_shortfall(counts: Numbers, expected: Numbers) -> Ints:
+    """The places of those that fall most short of what independence expects; of equals the first."""
+    return np.argsort(counts / np.maximum(expected, 1e-300), kind="stable")[:_MOST_SHOWN]

@@ -6,7 +6,7 @@ value gets a *signature* (its entry in random null vectors, see `null_space`), a
 signatures sum to zero (`determined_space`). Factors whose value is a set: `set_determinacy`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from recombine.base.errors import TableError
 from recombine.data.support import Support
 from recombine.numerics.additive_design import AdditiveDesign
-from recombine.numerics.groups import Ints, number
+from recombine.numerics.groups import Ints, Numbers, number
 from recombine.numerics.modular_arithmetic import PRIMES
 from recombine.numerics.null_space import TooSparse, null_vectors
 from recombine.numerics.rows import Rows
@@ -22,8 +22,8 @@ from recombine.numerics.value_graph import components
 from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy
 from recombine.verbs.audit.set_determinacy import set_determinacy
 
-MOST_NAMED = 20  # values of each factor that an island is described by
-MOST_ISLANDS = 100  # that are described; all are counted
+_MOST_NAMED = 20  # values of each factor that an island is described by
+_MOST_ISLANDS = 100  # that are described; all are counted
 
 
 def determinacy(support: Support, *, seed: int = 0) -> Determinacy:
@@ -103,19 +103,35 @@ class Island:
 def islands(support: Support, solved: Determinacy) -> tuple[Island, ...]:
     """The islands, the one with most combinations first; beyond a hundred only the largest are described."""
     home = solved.home(support.codes)
-    count = solved.island_count
-    combinations = np.bincount(home[home >= 0], minlength=count)
-    rows = np.bincount(home[home >= 0], weights=support.counts[home >= 0], minlength=count)
-    order = np.argsort(-combinations, kind="stable")[:MOST_ISLANDS]
-    return tuple(_island(support, solved, int(i), int(combinations[i]), float(rows[i])) for i in order)
+    combinations = np.bincount(home[home >= 0], minlength=solved.island_count)
+    rows = np.bincount(home[home >= 0], weights=support.counts[home >= 0], minlength=solved.island_count)
+    factors = support.space.factors
+    return describe_islands(
+        solved,
+        support.space.names,
+        support.effect_counts,
+        lambda k, places: [factors[k].effect_labels[v] for v in places],
+        (combinations.astype(np.int64), rows.astype(np.float64)),
+    )
 
 
-def _island(support: Support, solved: Determinacy, label: int, combinations: int, rows: float) -> Island:
-    sizes, values, groups = {}, {}, {}
-    for k, factor in enumerate(support.space.factors):
-        members = np.flatnonzero(solved.islands[k] == label)
-        common = members[np.argsort(-support.effect_counts[k][members], kind="stable")]
-        sizes[factor.name] = len(members)
-        values[factor.name] = tuple(factor.effect_labels[v] for v in common[:MOST_NAMED])
-        groups[factor.name] = len(np.unique(solved.blocks[k][members]))
-    return Island(sizes, values, groups, combinations, rows)
+def describe_islands(
+    solved: Determinacy,
+    names: Sequence[str],
+    counts: Sequence[Numbers],
+    labels: Callable[[int, Ints], Sequence[str]],
+    held: tuple[Ints, Numbers],
+) -> tuple[Island, ...]:
+    """The largest islands, from how often each value was counted, and the combinations and rows that each `held`."""
+    order = np.argsort(-held[0], kind="stable")[:_MOST_ISLANDS]
+    found = []
+    for label in order.tolist():
+        sizes, values, groups = {}, {}, {}
+        for k, name in enumerate(names):
+            members = np.flatnonzero(solved.islands[k] == label)
+            common = members[np.argsort(-counts[k][members], kind="stable")[:_MOST_NAMED]]
+            sizes[name] = len(members)
+            values[name] = tuple(labels(k, common))
+            groups[name] = len(np.unique(solved.blocks[k][members]))
+        found.append(Island(sizes, values, groups, int(held[0][label]), float(held[1][label])))
+    return tuple(found)

@@ -139,6 +139,8 @@ def _island_of(islands: tuple[Ints, ...], codes: Codes) -> list[Ints]:
 
 
 def _block_numbers(island: Ints, signature: Ints) -> Ints:
+    if not signature.shape[1]:
+        return island
     if not signature.any():  # a table of rows takes NumPy seconds to sort where numbers take none
         blocks = np.unique(island, return_inverse=True)[1]
     else:

@@ -46,23 +46,23 @@ class AuditEvidence:
     rank: int
     island_count: int
     islands: tuple[Island, ...]
-    leverage: LeverageSummary | None
     factors: tuple[FactorCoverage, ...]
     coverage: tuple[OrderCoverage, ...]
-    uncovered: tuple[UncoveredPair, ...]
     dependence: tuple[Dependence, ...]
-    redundancy: Redundancy | None
-    additive: AdditiveTest | None
-    expected: Expected | None
-    expected_of_many: Expected | None  # against every simple rule but a factor alone
     thin: tuple[ThinCombination, ...]
-    zeros: Zeros | None
-    likely: StatusCounts | None  # the space divided without the suspected zeros
     usual: Mapping[str, str]  # the commonest combination
     mean_count: float
     one_row_each: bool
     rows: int
     rows_left_out: int
+    leverage: LeverageSummary | None = None
+    uncovered: tuple[UncoveredPair, ...] = ()
+    redundancy: Redundancy | None = None
+    additive: AdditiveTest | None = None
+    expected: Expected | None = None
+    expected_of_many: Expected | None = None  # against every simple rule but a factor alone
+    zeros: Zeros | None = None
+    likely: StatusCounts | None = None  # the space divided without the suspected zeros
     vectors: VectorTest | None = None
     row_notes: tuple[str, ...] = ()
     misspellings: tuple[Misspelling, ...] = ()

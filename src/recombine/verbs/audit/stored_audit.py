@@ -15,8 +15,9 @@ is a proof; if it stops before, nothing is proved.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import combinations
-from math import exp, prod
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,16 +34,16 @@ from recombine.numerics.groups import Codes, Flags, Ints, Numbers
 from recombine.numerics.value_graph import UnionFind
 from recombine.verbs.audit.combination_status import StatusCounts, measured_share
 from recombine.verbs.audit.coverage import (
-    MOST_LISTED,
-    MOST_SHOWN,
     FactorCoverage,
     OrderCoverage,
     ThinCombination,
-    ValueCount,
+    by_shortfall,
+    describe_factor,
     is_thin,
 )
-from recombine.verbs.audit.dependence import Dependence, PairCounts, entropy
-from recombine.verbs.audit.determinacy import MOST_ISLANDS, MOST_NAMED, Island
+from recombine.verbs.audit.dependence import Dependence, PairCounts
+from recombine.verbs.audit.determinacy import Island, describe_islands
+from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.grade import AuditEvidence, grade
 from recombine.verbs.audit.verdict import verdict
 from recombine.verbs.audit.verdict_reasons import reasons
@@ -123,40 +124,36 @@ def audit_stored(
     """
     stream = _Stream(counts)
     stream.read(progress)
-    islands = _Islands(counts, stream.parts.labels())
-    proved = len(counts.sizes) == 2 or _peeled(counts, islands, progress)
-    determined = int(sum(map(prod, islands.sizes.tolist()))) - counts.combinations
-    space = prod(counts.sizes)
-    divided = StatusCounts(
-        space=space,
-        impossible=0,
-        seen=counts.combinations,
-        determined=determined,
-        undetermined=space - counts.combinations - determined,
-        novel=0,
-        thin=stream.thin_count,
-    )
+    solved = _solved(counts, stream.parts.labels())
+    proved = len(counts.sizes) == 2 or _peeled(counts, solved, progress)
+    determined, space = solved.count() - counts.combinations, prod(counts.sizes)
     said: dict[str, Any] = {
-        "counts": divided,
-        "rank": sum(counts.sizes) - (len(counts.sizes) - 1) * islands.count,
-        "island_count": islands.count,
-        "islands": islands.described(),
-        "factors": tuple(_factor(counts, k) for k in range(len(counts.sizes))),
+        "counts": StatusCounts(
+            space=space,
+            impossible=0,
+            seen=counts.combinations,
+            determined=determined,
+            undetermined=space - counts.combinations - determined,
+            novel=0,
+            thin=stream.thin_count,
+        ),
+        "rank": solved.rank,
+        "island_count": solved.island_count,
+        "islands": _islands(counts, solved),
+        "factors": tuple(
+            describe_factor(
+                name, often, partial(counts.labels, k), declared=False, missing_rows=counts.left_out.get(name, 0)
+            )
+            for k, (name, often) in enumerate(zip(counts.names, counts.value_counts, strict=True))
+        ),
         "coverage": tuple(_order(counts, order) for order in (1, 2, 3) if order <= len(counts.sizes)),
         "dependence": _dependence(counts, stream),
         "thin": stream.thinnest(),
     }
+    usual = counts.commonest()
     evidence = AuditEvidence(
         **said,
-        leverage=None,
-        uncovered=(),
-        redundancy=None,
-        additive=None,
-        expected=None,
-        expected_of_many=None,
-        zeros=None,
-        likely=None,
-        usual=_named(counts, counts.commonest()),
+        usual={name: counts.labels(k, usual[k : k + 1])[0] for k, name in enumerate(counts.names)},
         mean_count=counts.total / counts.combinations,
         one_row_each=stream.one_row_each,
         rows=counts.rows,
@@ -171,7 +168,7 @@ def audit_stored(
         proved=proved,
         rows=counts.rows,
         left_out=counts.left_out,
-        asked=_rungs(counts, islands, asked, proved=proved),
+        asked=_rungs(counts, solved, asked, proved=proved),
         provenance=counts.source,
         **said,
     )
@@ -187,7 +184,7 @@ class _Stream:
         self.pairs = PairCounts(*counts.value_counts) if len(counts.sizes) == 2 else None
         self.thin_count = 0
         self.one_row_each = counts.rows > _A_LIST
-        self._thin: list[tuple[Codes, Numbers, Numbers]] = []
+        self._thin = np.zeros((0, len(counts.sizes)), dtype=np.int32), np.zeros(0), np.zeros(0)
 
     def read(self, progress: Progress | None) -> None:
         """Over all lines, once."""
@@ -208,18 +205,19 @@ class _Stream:
         self.thin_count += len(found)
         if not len(found):
             return
-        self._thin.append((codes[found], rows[found], expected[found]))
-        joined = [np.concatenate(column) for column in zip(*self._thin, strict=True)]
-        # the first combination in the order of a support comes first among equals
-        order = np.lexsort((*joined[0].T[::-1], joined[1] / np.maximum(joined[2], 1e-300)))[:MOST_SHOWN]
-        self._thin = [(joined[0][order], joined[1][order], joined[2][order])]
+        kept = (
+            np.concatenate([self._thin[0], codes[found]]),
+            np.concatenate([self._thin[1], rows[found]]),
+            np.concatenate([self._thin[2], expected[found]]),
+        )
+        order = np.lexsort(kept[0].T[::-1])  # the first in the order of a support comes first among equals
+        order = order[by_shortfall(kept[1][order], kept[2][order])]
+        self._thin = kept[0][order], kept[1][order], kept[2][order]
 
     def thinnest(self) -> tuple[ThinCombination, ...]:
         """The thin ones by name, first those that fall most short of what independence expects."""
-        if not self._thin:
-            return ()
-        codes, rows, expected = self._thin[0]
-        names = [self._counts.labels(k, codes[:, k].tolist()) for k in range(codes.shape[1])]
+        codes, rows, expected = self._thin
+        names = [self._counts.labels(k, column.tolist()) for k, column in enumerate(codes.T)]
         return tuple(
             ThinCombination(dict(zip(self._counts.names, named, strict=True)), float(many), float(often))
             for *named, many, often in zip(*names, rows, expected, strict=True)
@@ -237,57 +235,32 @@ def expected_rows(counts: StoredCounts, codes: Codes) -> Numbers:
     return share * counts.total
 
 
-class _Islands:
-    """Which island each value is in, and how large the islands are."""
-
-    def __init__(self, counts: StoredCounts, labels: Ints) -> None:
-        self._counts = counts
-        self.of_value = np.split(labels, np.cumsum(counts.sizes)[:-1])
-        self.count = int(labels.max()) + 1
-        self.sizes = np.stack([np.bincount(home, minlength=self.count) for home in self.of_value], axis=1).astype(
-            object
-        )
-
-    def described(self) -> tuple[Island, ...]:
-        """The islands, the one with most combinations first; beyond a hundred only the largest."""
-        seen = np.zeros(self.count)
-        for codes, _ in self._counts.batches() if self.count > 1 else ():
-            seen += np.bincount(self.of_value[0][codes[:, 0]], minlength=self.count)
-        seen = seen if self.count > 1 else np.array([self._counts.combinations])
-        rows = np.bincount(self.of_value[0], weights=self._counts.value_counts[0], minlength=self.count)
-        order = np.argsort(-seen, kind="stable")[:MOST_ISLANDS]
-        return tuple(self._island(int(label), int(seen[label]), float(rows[label])) for label in order)
-
-    def _island(self, label: int, seen: int, rows: float) -> Island:
-        names, values = self._counts.names, {}
-        for k, name in enumerate(names):
-            members = np.flatnonzero(self.of_value[k] == label)
-            common = members[_largest(self._counts.value_counts[k][members], MOST_NAMED)]
-            values[name] = tuple(self._counts.labels(k, common.tolist()))
-        sizes = dict(zip(names, map(int, self.sizes[label]), strict=True))
-        return Island(sizes, values, dict.fromkeys(names, 1), seen, rows)
+def _solved(counts: StoredCounts, labels: Ints) -> Determinacy:
+    """What is determined if nothing is loose inside an island."""
+    islands = tuple(np.split(labels, np.cumsum(counts.sizes)[:-1]))
+    none = tuple(np.zeros((size, 0), dtype=np.int64) for size in counts.sizes)
+    rank = len(labels) - (len(islands) - 1) * (int(labels.max()) + 1)
+    return Determinacy(islands, none, np.zeros(0, dtype=np.int64), rank, deficit=0)
 
 
-def _largest(numbers: Numbers, most: int) -> Ints:
-    """The places of the largest numbers, the largest first, and of equals the first; without sorting all of them."""
-    if len(numbers) > most:
-        least = np.partition(numbers, len(numbers) - most)[len(numbers) - most]
-        above, level = np.flatnonzero(numbers > least), np.flatnonzero(numbers == least)
-        places = np.concatenate([above, level[: most - len(above)]])
-    else:
-        places = np.arange(len(numbers))
-    return places[np.lexsort((places, -numbers[places]))]
+def _islands(counts: StoredCounts, solved: Determinacy) -> tuple[Island, ...]:
+    """The islands, the one with most combinations first; beyond a hundred only the largest."""
+    held = np.array([counts.combinations]) if solved.island_count == 1 else np.zeros(solved.island_count, np.int64)
+    for codes, _ in counts.batches() if len(held) > 1 else ():
+        held += np.bincount(solved.home(codes), minlength=len(held))
+    rows = np.bincount(solved.islands[0], weights=counts.value_counts[0], minlength=len(held)).astype(np.float64)
+    return describe_islands(solved, counts.names, counts.value_counts, counts.labels, (held, rows))
 
 
-def _peeled(counts: StoredCounts, islands: _Islands, progress: Progress | None) -> bool:
+def _peeled(counts: StoredCounts, solved: Determinacy, progress: Progress | None) -> bool:
     """Whether peeling from one combination in each island reaches every value."""
     known: list[Flags] = [np.zeros(size, dtype=bool) for size in counts.sizes]
-    begun = np.zeros(islands.count, dtype=bool)
+    begun = np.zeros(solved.island_count, dtype=bool)
     for _ in range(_MOST_ROUNDS):
         before = sum(int(mask.sum()) for mask in known)
         for codes, _ in counts.batches():
             if not begun.all():
-                home = islands.of_value[0][codes[:, 0]]
+                home = solved.home(codes)
                 new, first = np.unique(home, return_index=True)
                 first = first[~begun[new]]
                 begun[new] = True
@@ -305,30 +278,6 @@ def _peeled(counts: StoredCounts, islands: _Islands, progress: Progress | None) 
         if after == before:
             return False
     return False
-
-
-def _factor(counts: StoredCounts, k: int) -> FactorCoverage:
-    often = counts.value_counts[k]
-    commonest = _largest(often, MOST_LISTED)
-    reversed_ = _largest(-often[::-1], MOST_LISTED)  # of equals the last, as at the end of a list sorted by count
-    rarest = len(often) - 1 - reversed_
-    named = [
-        tuple(
-            ValueCount(label, float(often[v])) for label, v in zip(counts.labels(k, some.tolist()), some, strict=True)
-        )
-        for some in (rarest, commonest)
-    ]
-    return FactorCoverage(
-        name=counts.names[k],
-        values=len(often),
-        seen=len(often),
-        declared=False,
-        effective=exp(entropy(often)),
-        missing_rows=counts.left_out.get(counts.names[k], 0),
-        rarest=named[0],
-        commonest=named[1],
-        never_seen=(),
-    )
 
 
 def _order(counts: StoredCounts, order: int) -> OrderCoverage:
@@ -350,21 +299,15 @@ def _dependence(counts: StoredCounts, stream: _Stream) -> tuple[Dependence, ...]
     return tuple(sorted(found, key=lambda pair: 1.0 if pair.cramers_v is None else -pair.cramers_v))
 
 
-def _named(counts: StoredCounts, codes: Sequence[int]) -> dict[str, str]:
-    return {name: counts.labels(k, [codes[k]])[0] for k, name in enumerate(counts.names)}
-
-
-def _rungs(counts: StoredCounts, islands: _Islands, asked: Any, *, proved: bool) -> pa.Table:
+def _rungs(counts: StoredCounts, solved: Determinacy, asked: Any, *, proved: bool) -> pa.Table:
     """The rung of each combination that was asked for; *not known* where its island was not proved to be tight."""
     if not len(asked):
         return pa.table({"rung": pa.array([], pa.string()), "count": pa.array([], pa.int64())})
     codes = counts.encode(asked)
     rows = counts.count_rows(codes)
-    novel = (codes < 0).any(axis=1)
-    inside = np.maximum(codes, 0)
-    homes = np.stack([home[inside[:, k]] for k, home in enumerate(islands.of_value)], axis=1)
-    thin = is_thin(rows.astype(np.float64), expected_rows(counts, inside), mean=counts.total / counts.combinations)
-    conditions = [novel, (rows > 0) & thin, rows > 0, (homes != homes[:, :1]).any(axis=1)]
+    expected = expected_rows(counts, np.maximum(codes, 0))
+    thin = is_thin(rows.astype(np.float64), expected, mean=counts.total / counts.combinations)
+    conditions = [solved.novel(codes), (rows > 0) & thin, rows > 0, ~solved.one_island(codes)]
     rungs = np.select(conditions, ["novel", "thin", "seen", "undetermined"], "determined" if proved else "not known")
     given = asked.to_pylist() if isinstance(asked, pa.Table) else list(asked)
     columns = {
