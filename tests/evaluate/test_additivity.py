@@ -238,6 +238,10 @@ def test_every_way_gives_the_same(drawn, seed):
     assert one.rank == other.rank
     np.testing.assert_allclose(one.leverage, other.leverage, atol=1e-8)
     np.testing.assert_allclose(one.residual, other.residual, atol=1e-7)
+    if asked.shape[1] == 2:
+        values = module._by_values(parts, said)
+        assert values.rank == one.rank
+        np.testing.assert_allclose(one.residual, values.residual, atol=1e-4)
     if sums is not None:
         np.testing.assert_allclose(one.residual, sums.residual, atol=1e-4)
         assert abs(sums.rank - one.rank) <= 6 * sums.rank_error + 1e-6 or len(asked) < 30

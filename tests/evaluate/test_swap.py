@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from recombine.base.decoding import revive
 from recombine.data.support import LabelTarget, Support
 from recombine.numerics.resampling import times_drawn
+from recombine.verbs.evaluate import shortcut_test
 from recombine.verbs.evaluate import swap_test as module
 from recombine.verbs.evaluate.shortcut_test import followed, following_chances
 from recombine.verbs.evaluate.swap_test import SwapTest, swap_test
@@ -235,6 +236,34 @@ def test_a_shortcut_on_unseen_combinations_is_found():
         found.append(followed(following_chances(outcomes, draws=60, seed=seed)))
     assert not any(first for first, _ in found)
     assert np.mean([second for _, second in found]) >= 0.8
+
+
+def test_what_shuffling_does_to_many_small_groups_is_computed(monkeypatch):
+    """The error of the agreement is that of a thousand shuffles, and so is the chance."""
+    rng = np.random.default_rng(7)
+    codes = np.stack([rng.integers(0, 400, 1_500), rng.integers(0, 6, 1_500)], axis=1)
+    codes = np.asfortranarray(np.unique(codes, axis=0).astype(np.int32))
+    kept = rng.random(len(codes)) < 0.4
+    truth = rng.integers(0, 3, len(codes))
+    space = support_of(codes).space
+    ones = np.ones(kept.sum())
+    target = LabelTarget("y", ("c0", "c1", "c2"), np.arange(kept.sum()), truth[kept].astype(np.int64), ones)
+    training = Support(space, np.asfortranarray(codes[kept]), ones, target, rows=int(kept.sum()))
+    said = np.where(rng.random(len(codes)) < 0.1, codes[:, 1] % 3, truth)
+    outcomes = label_outcomes(training, codes, truth, said, classes=3)
+    lines = shortcut_test._AnswerShares.of(outcomes)
+    question = shortcut_test._question(outcomes, lines, 1)
+    shift = question.shift(lines.shares)
+    drawn = shortcut_test._shuffled(question, shift, 1_000, rng)
+    assert shortcut_test._shuffled_error(question, shift) is None  # too few lines: these are drawn
+    monkeypatch.setattr(shortcut_test, "_NORMAL_FROM", 100)
+    monkeypatch.setattr(shortcut_test, "_LARGEST_GROUP", 0.1)
+    error = shortcut_test._shuffled_error(question, shift)
+    assert error == pytest.approx(drawn.std(), rel=0.1)
+    assert abs(drawn.mean()) < 5 * error / np.sqrt(len(drawn))
+    found = question.agreement(shift)
+    chance = shortcut_test._chance(outcomes, lines, 1, 100, rng)
+    assert chance == pytest.approx((drawn >= found).mean(), abs=0.04)
 
 
 def test_where_combinations_differ_and_none_is_followed_the_verdict_says_so():

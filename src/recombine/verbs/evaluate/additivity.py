@@ -10,10 +10,11 @@ Of classes only the chosen ones are known. A learner whose scores add up exactly
 not, so it is said that chosen classes cannot tell; for an answer, evaluate a class's score as a number.
 
 Where the combinations or the conjunctions are at most some thousands, the projection is written out through a Gram
-matrix: how many seen conjunctions two combinations share, or how many combinations two conjunctions. Beyond both, the
-fit is found by conjugate gradients over group sums, and the rank by the trace of the projection, estimated with random
-signs and told with its standard error; where that does not settle, the answer is that it was not computed. SciPy's
-sparse solvers would need the 2^K entries of each combination written out, and SciPy is no part of the core.
+matrix: how many seen conjunctions two combinations share, or how many combinations two conjunctions. Beyond both, two
+factors are solved as an additive rule, and a graph tells the rank. With more, the fit is found by conjugate gradients
+over group sums, and the rank by the trace of the projection, estimated with random signs and told with its standard
+error. Where these do not settle, the answer is that it was not computed. SciPy's sparse solvers would need the 2^K
+entries of each combination written out.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +22,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recombine.base.words import count, measure, percent
-from recombine.numerics.groups import Ints, Numbers, totals
+from recombine.numerics.additive_design import AdditiveDesign
+from recombine.numerics.groups import Ints, Numbers, distinct, totals
+from recombine.numerics.sparse_solver import SparseLeverage
+from recombine.numerics.value_graph import components
 from recombine.verbs.evaluate.outcomes import Outcomes
 from recombine.verbs.predict.diagnosis import SeenParts
 
@@ -131,7 +135,23 @@ def _fit(parts: SeenParts, answers: Numbers, seed: int) -> _AnswerFit | None:
     columns = _columns(parts)
     if int(columns.max()) + 1 <= MOST_WRITTEN_OUT:
         return _by_conjunctions(columns, answers)
-    return _by_sums(parts, answers, seed)
+    return _by_values(parts, answers) if len(parts.places) == 3 else _by_sums(parts, answers, seed)
+
+
+def _by_values(parts: SeenParts, answers: Numbers) -> _AnswerFit | None:
+    """Two factors, whose conjunctions are their values: all answers are solved for at once, and the rank is exact.
+
+    It is that of the graph in which each combination links its two values: all of them less one for each connected
+    part. The constant is the sum of one factor's values, and adds nothing.
+    """
+    codes = np.asfortranarray(np.stack(parts.places[1:], axis=1).astype(np.int32))
+    design = AdditiveDesign(codes, parts.sizes[1:])
+    values = distinct(design.columns.ravel(), design.width)
+    rank = len(values) - len(np.unique(components(design.columns, design.width)[values]))
+    numbers, passed = SparseLeverage(design).effects(design.rows(codes).back(answers))
+    if not passed.all():
+        return None
+    return _AnswerFit(answers - numbers[design.columns].sum(axis=1), float(rank), 0.0, None)
 
 
 def _by_combinations(parts: SeenParts, answers: Numbers) -> _AnswerFit:

@@ -17,6 +17,7 @@ tie is left, and each row is answered with what the factor points to with some c
 four of five such tables would be called followed.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from recombine.data.support import LabelTarget
-from recombine.numerics.distributions import normal_quantile
+from recombine.numerics.distributions import normal_quantile, normal_tail
 from recombine.numerics.groups import Ints, Numbers, commonest, number, totals
 from recombine.verbs.evaluate.outcomes import Outcomes
 
@@ -33,6 +34,9 @@ FOLLOWED = 0.025
 _MOST_CLASSES = 64  # that are told apart: those that are answered wrongly most; the rest count as one
 _MOST_WORK = 10**7  # shares times draws: beyond, draws are fewer
 _ROUNDING = 1e-9
+_NORMAL_FROM, _MOST_NORMAL_CLASSES = 20_000, 12
+"""Lines from which on the chance of an agreement is computed instead of drawn, and classes up to which."""
+_LARGEST_GROUP = 0.01  # of the variance: then the sum over groups is normal, to the digits of 160 draws
 POWER = 0.8
 """How often a factor is found that is said to be found."""
 _PLANTED = 60  # tables for each chance that is tried
@@ -125,6 +129,7 @@ class _Question:
     value: Ints  # of each line
     points: Numbers | None
     size: int
+    towards: Numbers | None = None  # for each line what its value points to, beyond those that are alike
 
     def shift(self, shares: Numbers) -> Numbers:
         """How far each line's answers are from those of the lines that are alike."""
@@ -160,12 +165,33 @@ def _question(outcomes: Outcomes, lines: _AnswerShares, factor: int) -> _Questio
     towards = points[value] - _means(points[value], alike)
     if np.abs(towards).max() <= _ROUNDING:  # what the value alone predicts is the same for all that are alike
         return None
-    return _Question(alike, lambda moved: float((moved * towards).sum()), value, points, size)
+    return _Question(alike, lambda moved: float((moved * towards).sum()), value, points, size, towards)
 
 
 def _shuffled(question: _Question, shift: Numbers, draws: int, rng: np.random.Generator) -> Numbers:
     """The agreement by chance, so many times."""
     return np.array([question.agreement(shift[question.shuffle(rng)]) for _ in range(draws)])
+
+
+def _shuffled_error(question: _Question, shift: Numbers) -> float | None:
+    """How far shuffling moves the agreement, which is 0 on average, where so many small groups add up to it that it is
+    normal; None where it must be drawn, or would take as long.
+
+    A group of n lines with the centred shifts S and directions T adds Σ (s't)² / (n - 1), over each s and each t
+    (Hoeffding 1951), which is the sum of the entries of S'S times those of T'T.
+    """
+    towards, width = question.towards, shift.shape[1]
+    if towards is None or len(shift) < _NORMAL_FROM or width > _MOST_NORMAL_CLASSES:
+        return None
+    size = int(question.alike.max()) + 1
+    variance = np.zeros(size)
+    for k in range(width):
+        for other in range(k + 1):
+            both = (totals(question.alike, one[:, k] * one[:, other], size) for one in (shift, towards))
+            variance += math.prod(both) * (1 if k == other else 2)
+    variance /= np.maximum(np.bincount(question.alike) - 1, 1)
+    whole = float(variance.sum())
+    return math.sqrt(whole) if 0 < variance.max() <= _LARGEST_GROUP * whole else None
 
 
 def _chance(
@@ -176,6 +202,9 @@ def _chance(
         return None
     shift = question.shift(lines.shares)
     found = question.agreement(shift)
+    error = _shuffled_error(question, shift)
+    if error is not None:
+        return float(normal_tail(np.array(found / error)))
     at_least = _shuffled(question, shift, draws, rng) >= found - _ROUNDING * max(abs(found), 1.0)
     return float((1 + at_least.sum()) / (1 + draws))
 
