@@ -39,6 +39,13 @@ def assemble(
     counts: EngineCounts, question: TableQuery, *, target: TargetAsked | None = None, command: str | None = None
 ) -> Support:
     """The engine's lines as a support in canonical order."""
+    return assemble_lines(counts, question, target=target, command=command)[0]
+
+
+def assemble_lines(
+    counts: EngineCounts, question: TableQuery, *, target: TargetAsked | None = None, command: str | None = None
+) -> tuple[Support, pa.Table, Ints]:
+    """The same, with the lines that hold a whole combination, and which combination each of them holds."""
     counted = counts.lines
     rows = _whole(counted["rows"])
     refuse_no_rows(rows, counts.source, question)
@@ -49,7 +56,9 @@ def assemble(
     left_out |= _named_twice(kept, counts.keys)
     order, starts = _sorted_distinct(codes, space.sizes)
     totals = _totals(kept, question)[order]
-    return Support(
+    combination = np.empty(len(order), dtype=np.int64)
+    combination[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    support = Support(
         space,
         _lines(codes, order[starts]),
         np.add.reduceat(totals, starts),
@@ -58,6 +67,7 @@ def assemble(
         left_out=left_out,
         source=Provenance(source=counts.source, settings=question.settings(), command=command),
     )
+    return support, kept, combination
 
 
 def refuse_no_rows(rows: Ints, source: str, question: TableQuery) -> None:

@@ -159,13 +159,17 @@ def digest(support: Support, side: npt.NDArray[np.int64], words: tuple[str, ...]
     labels = [pa.array(map(encode_basestring, factor.labels), pa.large_string()) for factor in support.space.factors]
     labels.append(pa.array(words, pa.large_string()))
     values = [*(support.codes[places, k] for k in range(len(labels) - 1)), side]
-    order = np.lexsort([_ranks(named)[value] for named, value in zip(labels, values, strict=True)][::-1])
-    columns = [named.take(pa.array(value[order])) for named, value in zip(labels, values, strict=True)]
+    ranks = [_ranks(named)[value] for named, value in zip(labels, values, strict=True)]
+    if not _in_order(ranks):
+        order = np.lexsort(ranks[::-1])
+        values = [value[order] for value in values]
+    columns = [named.take(pa.array(value)) for named, value in zip(labels, values, strict=True)]
     lines = pc.binary_join_element_wise(*columns, pa.scalar(",", pa.large_string()))
     head = json.dumps(list(support.space.names), ensure_ascii=False)
     checksum = hashlib.sha256(head.encode())
     for start in range(0, len(lines), 1 << 20):  # a piece at a time: all lines as one text may not fit
-        piece = pa.array([lines.slice(start, 1 << 20)], pa.large_list(pa.large_string()))
+        part = lines.slice(start, 1 << 20)
+        piece = pa.LargeListArray.from_arrays(pa.array([0, len(part)], pa.int64()), part)  # pa.array copies one by one
         checksum.update(b"\n" + pc.binary_join(piece, pa.scalar("\n", pa.large_string()))[0].as_buffer())
     return checksum.hexdigest()
 
@@ -175,6 +179,14 @@ def _ranks(texts: pa.Array) -> npt.NDArray[np.int64]:
     ranks = np.empty(len(texts), dtype=np.int64)
     ranks[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
     return ranks
+
+
+def _in_order(columns: Sequence[Ints]) -> bool:
+    """Whether lines stand sorted by the first column, then by the next: as combinations do whose values sort alike."""
+    rises, ties = np.zeros(max(len(columns[0]) - 1, 0), dtype=bool), True
+    for column in columns:
+        rises, ties = rises | (ties & (column[1:] > column[:-1])), ties & (column[1:] == column[:-1])
+    return bool((rises | ties).all())
 
 
 def digest_of_sides(support: Support) -> str:

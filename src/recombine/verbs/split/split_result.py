@@ -26,7 +26,7 @@ from recombine.data.group_counts import Aggregate, asked_of, count_groups
 from recombine.data.sets import is_nothing
 from recombine.data.space import MISSING, text
 from recombine.data.support import Support
-from recombine.data.support_assembly import TargetAsked, assemble, encoded, without_missing
+from recombine.data.support_assembly import TargetAsked, assemble_lines
 from recombine.data.table_query import TableQuery
 from recombine.numerics.groups import Ints
 from recombine.verbs.audit.set_coverage import RUNGS, element_rungs
@@ -229,10 +229,8 @@ def count_combinations(
     counts = count_groups(
         replace(open_table, table=rows.table), question, asking, stand_ins=rows.understood, progress=progress
     )
-    keys, lines = counts.keys, counts.lines
-    support = assemble(counts, question, target=None if question.target is None else TargetAsked("label"))
-    kept, _ = without_missing(lines, keys, lines["rows"].to_numpy(), question)
-    combination = support.groups(range(len(keys))).lookup(encoded(kept, keys, question)[1])
+    target, keys = None if question.target is None else TargetAsked("label"), counts.keys
+    support, kept, combination = assemble_lines(counts, question, target=target)
     drawn_rows = np.bincount(combination, weights=kept["drawn"].to_numpy(), minlength=len(support)).astype(np.int64)
     return CountedCombinations(support, keys, kept.select(list(asked_of(keys))), combination, drawn_rows)
 
