@@ -146,7 +146,7 @@ class Spark:
 
 @contextmanager
 def spark() -> Iterator[Spark]:
-    """Spark in this machine's own processes, which writes an event log."""
+    """Spark with two workers in processes of their own, which writes an event log."""
     if shutil.which("java") is None:
         raise AbsentError("Spark needs Java: apt-get install openjdk-17-jre-headless")
     try:
@@ -160,6 +160,7 @@ def spark() -> Iterator[Spark]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
+        "spark.executor.memory": "1g",
         "spark.eventLog.dir": (folder / "events").as_uri(),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
@@ -172,7 +173,7 @@ def spark() -> Iterator[Spark]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.master("local[2]").appName("recombine tests")
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("recombine tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -19,9 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import Dataset
 
-from recombine import Support, read
+from recombine import HoldOutCombinations, SplitColumn, Support, audit_stored, lint, read, store_counts
+from recombine import split as split_table
 from recombine.base.errors import SourceError
+from recombine.data import group_counts
 from tests import servers
+from tests.audit.test_stored_audit import assert_same_numbers
 
 ROWS = 5_000
 FACTORS = ["who", "warm", "grade"]
@@ -346,6 +349,28 @@ def spark_table(spark: servers.Spark, arrow: pa.Table, tmp_path_factory: pytest.
 @pytest.mark.canary
 def test_spark(spark_table: Any, expected: dict[str, Support]) -> None:
     check(expected, spark_table, [*CORE[:4], "truth", "full", "month", "weekday", "hour"])
+
+
+def test_counts_on_disk_from_spark(
+    spark_table: Any, arrow: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark's workers count and what DuckDB counts is the same on disk, number by number."""
+    audits = []
+    for source in (spark_table, arrow):
+        with store_counts(source, factors=FACTORS) as counts:
+            audits.append(audit_stored(counts, asked=[("Wool", True, 3), ("Wool", True, 99)]))
+    assert_same_numbers(*audits)
+    assert audits[0].asked == audits[1].asked
+    monkeypatch.setattr(group_counts, "MOST_COMBINATIONS", 1)
+    split = SplitColumn("label", train=["hot"], test=["cold"])
+    mine, theirs = (lint(source, factors=FACTORS, split=split) for source in (spark_table, arrow))
+    assert (mine.sides, mine.checks) == (theirs.sides, theirs.checks)
+    held = HoldOutCombinations(test_size=0.3)
+    sides = [
+        split_table(source, factors=FACTORS, by=held, out=tmp_path / f"{k}.parquet").sides
+        for k, source in enumerate((spark_table, arrow))
+    ]
+    assert sides[0] == sides[1]
 
 
 # ---------------------------------------------------------------------------- what the engines themselves say
