@@ -278,6 +278,10 @@ def test_names() -> None:
     assert network_name({"model": "mlp", "model.scale": 1e-6, "model.initialisation": "normal"}) == "rich MLP"
     assert task_name({"task": "addition", "task.anchors": [-4.0, 4.0]}) == "addition -4 and 4"
     assert task_name({"task": "addition", "task.anchors": None}) == "addition 0"
+    band = {"task": "addition", "task.anchors": None, "task.dispersed": True, "task.shuffle": 2}
+    assert task_name(band) == "addition dispersed, shuffle 2"
+    between = {"model": "mlp", "model.scale": 0.1, "model.initialisation": "normal"}
+    assert network_name(between) == "MLP of scale 0.1"
     assert task_name({"task": "context_dependence", "task.k": 1, "task.target": "classes"}) == "CD-1"
 
 

@@ -1,11 +1,13 @@
 """Every study: its presets parse and their models fit their tasks; smoke runs; the published settings can be tried."""
 
+from typing import get_args
+
 import pytest
 
 from recombine_studies.catalogue import STUDIES, settings_of, study_of
 from recombine_studies.claims import OUTCOMES
 from recombine_studies.cost_estimate import try_preset
-from recombine_studies.study import PRESETS
+from recombine_studies.study import PRESETS, Described
 from recombine_studies.study_run import plans_of, run_study
 
 pytestmark = pytest.mark.data
@@ -55,3 +57,15 @@ def test_smoke(name, tmp_path_factory, data, monkeypatch):
 def test_the_published_settings_are_built_and_tried(name, data, monkeypatch):
     monkeypatch.setenv("RECOMBINE_DATA", str(data))
     assert [one.problem for one in try_preset(name, preset="paper", of_a_kind=1) if one.problem] == []
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if name != "across"])
+def test_what_the_paper_describes_is_accounted_for(name):
+    """Every kind of thing is listed; what is not here as published says how it differs, or why it is missing."""
+    described = study_of(name).described
+    assert {one.part for one in described} >= {"task", "model", "measure", "figure", "claim"}
+    for one in described:
+        assert one.part in get_args(Described.__annotations__["part"])
+        assert one.state in get_args(Described.__annotations__["state"])
+        assert one.how or one.state == "here", one.what
+    assert len({one.what for one in described}) == len(described)

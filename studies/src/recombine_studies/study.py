@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from recombine.output.figures import Figure
 from recombine_lab.runs.run import Run
@@ -83,13 +83,24 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Described:
+    """Something that the paper describes, and what of it is here; `how` it differs, or why it is missing."""
+
+    part: Literal["task", "support", "model", "measure", "figure", "claim"]
+    what: str
+    state: Literal["here", "in part", "missing"]
+    how: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Study:
     """A paper, or a question across papers, as something that can be run.
 
     `presets` has *smoke* (CI: seconds, decides nothing), *small* (this machine) and *paper* (published settings).
     `grids` gives a sweep's plan for each name, without a store. `trial` are the settings that make every step short
     enough to be tried (two updates). `differs` lists for a preset what is not as published, and why;
-    `changes` what moved since it was registered (`registration`), each with its date and reason. `remarks` are
+    `changes` what moved since it was registered (`registration`), each with its date and reason; `described` what the
+    paper describes, and whether it is here, in part (how it differs) or missing (why). `remarks` are
     paragraphs with numbers of the evidence: what follows, what would refute it, what limits it.
     """
 
@@ -105,6 +116,7 @@ class Study:
     trial: Settings = field(default_factory=dict)
     differs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
+    described: tuple[Described, ...] = ()
     remarks: Callable[[Evidence], Sequence[str]] | None = None
 
 
@@ -117,17 +129,21 @@ class StudyTexts(TypedDict):
     claims: tuple[Claim, ...]
     differs: Mapping[str, Sequence[str]]
     changes: tuple[str, ...]
+    described: tuple[Described, ...]
 
 
 def study_texts(path: Path, checks: Mapping[str, Check], presets: Mapping[str, Settings]) -> StudyTexts:
     """The words of a study from its TOML file; a check is found by the name of its claim.
 
+    A file `paper.toml` beside it, where there is one, lists what the paper describes.
     What differs from the paper may name settings of its preset, `{image[size]}`, so that words and settings agree.
     """
     texts = tomllib.loads(path.read_text(encoding="utf-8"))
     unmatched = checks.keys() ^ {one["name"] for one in texts["claims"]}
     if unmatched:
         raise ValueError(f"claims without a check, or checks without a claim in '{path}': {sorted(unmatched)}")
+    paper = path.with_name("paper.toml")
+    described = tomllib.loads(paper.read_text(encoding="utf-8"))["described"] if paper.exists() else []
     claims = tuple(Claim(**one, check=checks[one["name"]]) for one in texts["claims"])
     differs = {preset: [one.format(**presets[preset]) for one in lines] for preset, lines in texts["differs"].items()}
     return StudyTexts(
@@ -137,4 +153,5 @@ def study_texts(path: Path, checks: Mapping[str, Check], presets: Mapping[str, S
         claims=claims,
         differs=differs,
         changes=tuple(texts.get("changes", ())),
+        described=tuple(Described(**one) for one in described),
     )

@@ -17,7 +17,7 @@ from recombine.output.page_frame import Data
 from recombine.output.page_lists import table_list
 from recombine_studies.claims import asked
 
-_LISTED = ("claims", "runs")
+_LISTED = {"claims": "Claims", "described": "What the paper describes", "runs": "Runs"}
 """The tables that a page lists; what steps measured is in figures and in files."""
 _PACKAGE = "recombine_studies"
 MEANING: Mapping[Grade, str] = {
@@ -44,9 +44,9 @@ def study_page(record: Record) -> str:
         meaning=MEANING,
         payload={},
         lists=[
-            table_list(_varying(record.tables[name]), title=name.capitalize(), file=f"{name}.csv", plain=True)
-            for name in _LISTED
-            if len(record.tables[name]) > 1
+            table_list(_varying(record.tables[name]), title=title, file=f"{name}.csv", plain=True)
+            for name, title in _LISTED.items()
+            if name in record.tables and len(record.tables[name]) > 1
         ],
         figures=[drawn(figure) for figure in data["figures"]],
         claims=[_claim(one) for one in data["findings"]],

@@ -49,6 +49,7 @@ def markdown(record: Record) -> str:
         *_claims(data),
         *(["## What follows, and what limits it", *data["remarks"]] if data["remarks"] else []),
         *(part for place, figure in enumerate(data["figures"], start=1) for part in _figure(name, place, figure)),
+        *_described(record),
         *_listed("What differs from the paper", data["differs"]),
         *_listed("Changed since it was registered", data["changes"]),
         "## Every number",
@@ -60,6 +61,18 @@ def markdown(record: Record) -> str:
         f"```console\n$ recombine study run {name} --preset {data['preset']}\n```",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _described(record: Record) -> list[str]:
+    """The table of what the paper describes; a study saved before there was one has none."""
+    if "described" not in record.tables:
+        return []
+    head = "| | the paper describes | here | how it differs, or why it is missing |\n|---|---|---|---|"
+    lines = [
+        f"| {one['part']} | {_cell(one['what'])} | **{one['state']}** | {_cell(one['how'])} |"
+        for one in record.tables["described"].to_pylist()
+    ]
+    return ["## What the paper describes, and what of it is here", "\n".join([head, *lines])]
 
 
 def _listed(title: str, lines: Sequence[str]) -> list[str]:

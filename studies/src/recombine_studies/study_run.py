@@ -1,6 +1,7 @@
 """Run a study: its sweeps, then its steps, then its claims. What is in the store is not done again."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,8 @@ def _result(study: Study, preset: str, evidence: Evidence, *, missing: int, comm
     distinct = {row["key"]: row for row in evidence.runs}
     seconds = sum(float(row["seconds"] or 0.0) for row in distinct.values()) + _measuring(evidence)
     tables = {"claims": claims_table(findings), "runs": evidence.runs.table()}
+    if study.described:
+        tables["described"] = Rows(asdict(one) for one in study.described).table()
     tables |= {name.replace(" ", "_"): rows.table() for name, rows in evidence.measured.items()}
     return StudyResult(
         study=study.name,

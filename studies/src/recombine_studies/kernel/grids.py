@@ -11,6 +11,8 @@ RICH = 1e-6
 """Initial scales: weights that barely move, and weights that have to grow."""
 ANCHORS = ((0,), (-4,), (-4, 4), (-2, 2))
 """Extrapolation, asymmetric, interpolation, and both, as the paper calls them."""
+BETWEEN = (1e-1, 1e-3)
+"""Initial scales between the two."""
 APART = (0, 20)
 _FULL_BATCH = {"optimiser": "sgd", "batch": None, "samples": "every"}
 
@@ -129,6 +131,11 @@ def _on_symbols(settings: Settings) -> Iterator[tuple[str, Plan]]:
     both = {"each": ["normal", "width"]}
     yield "sums, lazy", plan(sums, LAZY, settings["lazy"], 0.01, initialisation=both)
     yield "sums, rich", plan(sums, RICH, settings["rich"], 0.01, initialisation=both)
+    dispersed = {"name": "addition", "dispersed": True, "shuffle": {"each": [0, 1, 2]}}
+    yield "dispersed sums, lazy", plan(dispersed, LAZY, settings["lazy"], 0.01)
+    yield "dispersed sums, rich", plan(dispersed, RICH, settings["rich"], 0.01)
+    for scale in BETWEEN:
+        yield f"sums, {scale:g}", plan(sums, scale, settings["rich"], 0.01)
     context = {"name": "context_dependence"}
     # Cross-entropy first; then squared errors of the same answers, which is another story.
     yield "context, lazy", plan({**context, "k": {"each": [1, 2, 3]}}, LAZY, settings["lazy_margin"], 0.05)

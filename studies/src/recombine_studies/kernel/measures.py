@@ -31,7 +31,7 @@ from recombine_lab.models.layers import activations
 from recombine_lab.runs.run import Run
 from recombine_lab.tasks.conjunction_tasks import ConjunctionTask
 from recombine_lab.training.pack import job_of
-from recombine_studies.kernel.grids import LAZY
+from recombine_studies.kernel.grids import LAZY, RICH
 from recombine_studies.rows import Row
 from recombine_studies.study import Bench, Evidence, Step
 
@@ -256,7 +256,8 @@ def network_name(row: Row) -> str:
     'lazy MLP, by width'
     """
     if row["model"] == "mlp":
-        kind = "lazy MLP" if row["model.scale"] == LAZY else "rich MLP"
+        scale = row["model.scale"]
+        kind = {LAZY: "lazy MLP", RICH: "rich MLP"}.get(scale, f"MLP of scale {scale:g}")
         return kind if row["model.initialisation"] == "normal" else f"{kind}, by width"
     if row["model"] == "cnn":
         return f"ConvNet, distance {row['task.distance']}"
@@ -270,6 +271,8 @@ def task_name(row: Row) -> str:
     'CD-3, squared loss'
     """
     if row["task"] == "addition":
+        if row.get("task.dispersed"):
+            return f"addition dispersed, shuffle {row['task.shuffle']}"
         anchors = row["task.anchors"] or (0,)
         return f"addition {_SUMS.get(tuple(map(int, anchors)), anchors)}"
     if row["task"] == "context_dependence":

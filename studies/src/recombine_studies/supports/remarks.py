@@ -121,10 +121,12 @@ def _components(evidence: Evidence) -> str:
         f"Components, on the supports on which published models lose nothing: the worse slot is {mean['recovered']}"
         f" right as it is, {mean['exchanged']} less what the two sprites can hand to each other without any picture"
         f" changing, and {mean['rescaled']} up to a scale of the slot and a shift of each number (1 is the true"
-        " component, 0 its mean). A model can be right on every picture without the true components: under soft"
-        " occlusion a constant whose channels sum to 0 can go from one sprite to the other at every pixel, even if"
-        " the whole space is shown. The theorem excludes it by assuming that both agree at one seen point, which the"
-        " paper calls a technicality and which nothing in training brings about."
+        " component, 0 its mean). A model can be right on every picture without the true components. What is off is"
+        " what pictures hardly show: where the front is empty its value only says how much of the back comes through,"
+        " and a darker back makes up for it, in a valley of the error that is nearly flat and that training hardly"
+        " walks along. The one exact freedom, a constant whose channels sum to 0 and that goes from one sprite to the"
+        " other, is what the second number leaves out. The theorem assumes that both"
+        " agree at one seen point, which the paper calls a technicality and which nothing in training brings about."
     )
 
 
