@@ -4,14 +4,16 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import ibis
 import psycopg
 import pyarrow as pa
 import pytest
 
+import recombine
 from recombine import read
-from recombine.data import engine
+from recombine.data import engine, group_counts
 from recombine.data.engine import own_duckdb
 from tests import servers
 
@@ -158,3 +160,26 @@ def test_postgres_stops_too(postgres: servers.Postgres) -> None:
     assert time.perf_counter() - start < 45  # of a minute
     with psycopg.connect(postgres.uri) as connection:
         connection.execute("DROP TABLE sleepy")  # would wait if somebody still read it
+
+
+@pytest.mark.parametrize("verb", ["audit", "plan", "predict", "lint", "evaluate", "split"])
+def test_a_verb_counts_its_table_once(verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """However much it asks of the combinations afterwards, nothing is read again to count them."""
+    counted, folded = [], group_counts.folded
+
+    def watched(lines: pa.Table, keys: Any) -> pa.Table:  # the last step of every GROUP BY
+        counted.append(len(lines))
+        return folded(lines, keys)
+
+    monkeypatch.setattr(group_counts, "folded", watched)
+    cells = [(a, b) for a in range(5) for b in range(4) for _ in range(2)]
+    sides = ["test" if (a + b) % 4 == 0 else "train" for a, b in cells]
+    table = {"a": [a for a, _ in cells], "b": [b for _, b in cells], "y": [(a + b) % 2 for a, b in cells]}
+    table |= {"said": [a % 2 for a, _ in cells], "side": sides}
+    asked: dict[str, Any] = {
+        "lint": {"factors": ["a", "b"], "split": "side"},
+        "evaluate": {"factors": ["a", "b"], "target": "y", "prediction": "said", "split": "side"},
+        "split": {"by": recombine.HoldOutCombinations(["a", "b"]), "out": tmp_path / "split.parquet"},
+    }
+    getattr(recombine, verb)(pa.table(table), **asked.get(verb, {"factors": ["a", "b"], "target": "y"}))
+    assert len(counted) == 1
