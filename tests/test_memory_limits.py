@@ -67,14 +67,18 @@ def test_a_command_that_loads_little_is_not_refused(words) -> None:
             memory.check_memory(ASK)
 
 
-@pytest.mark.parametrize(("limit", "threads"), [(2**31, "1"), (2**35, None), (resource.RLIM_INFINITY, None)])
-def test_one_thread_where_there_is_a_limit(limit, threads) -> None:
+@pytest.mark.parametrize(
+    ("limit", "threads", "pool"),
+    [(2**31, "1", "system"), (2**35, None, "system"), (resource.RLIM_INFINITY, None, None)],
+)
+def test_few_addresses_are_taken_where_there_is_a_limit(limit, threads, pool) -> None:
     with (
         mock.patch.object(resource, "getrlimit", return_value=(limit, limit)),
         mock.patch.dict(os.environ, clear=True),
     ):
         memory.check_memory(ASK)
         assert os.environ.get("OMP_NUM_THREADS") == threads
+        assert os.environ.get("ARROW_DEFAULT_MEMORY_POOL") == pool
 
 
 @pytest.mark.parametrize(

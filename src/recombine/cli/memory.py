@@ -34,6 +34,8 @@ def check_memory(words: Sequence[str]) -> None:
             )
         if limit < _ONE_THREAD_BELOW:
             os.environ.setdefault("OMP_NUM_THREADS", "1")
+        if limit < sys.maxsize:  # Arrow's own allocator takes 1 GiB of addresses at once, and hardly uses them
+            os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def _limit(name: str) -> int:
