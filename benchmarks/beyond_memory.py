@@ -1,7 +1,7 @@
 """More distinct combinations than fit in memory: audit and split to their end under a limit, and the same numbers.
 
     python benchmarks/beyond_memory.py                       # 10^6 against memory, then 3 x 10^7 under 6 GiB
-    python benchmarks/beyond_memory.py --pairs 300000000     # some 20 minutes, and 60 GB of disk
+    python benchmarks/beyond_memory.py --pairs 300000000     # an hour on two busy cores, and 25 GB of disk
     python benchmarks/beyond_memory.py --smoke
 
 Every pair of 10^7 x 10^7 values (fewer for fewer pairs, so that each value has some thirty partners) has a row, one in
@@ -81,7 +81,7 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--pairs", type=int, default=30_000_000)
     parser.add_argument("--compared", type=int, default=1_000_000)
-    parser.add_argument("--folder", type=Path, default=None, help="where there is room: 60 GB for 3 x 10^8")
+    parser.add_argument("--folder", type=Path, default=None, help="where there is room: 25 GB for 3 x 10^8")
     given = parser.parse_args()
     pairs, compared = (30_000, 3_000) if given.smoke else (given.pairs, given.compared)
     with tempfile.TemporaryDirectory(dir=given.folder, prefix="beyond-memory-") as folder:

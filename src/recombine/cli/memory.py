@@ -17,6 +17,9 @@ _NEEDED = (("RLIMIT_AS", 1536 * _MIB, "address space", "-v"), ("RLIMIT_DATA", 51
 _ONE_THREAD_BELOW = 4096 * _MIB
 """OpenBLAS and Arrow take some 50 MiB of addresses a core, and there may be 64 cores."""
 
+_ARENA_MAX = -8
+"""M_ARENA_MAX of glibc's malloc.h."""
+
 _REFUSED = ("failed to map segment", "cannot allocate memory", "can't start new thread")
 
 
@@ -34,8 +37,20 @@ def check_memory(words: Sequence[str]) -> None:
             )
         if limit < _ONE_THREAD_BELOW:
             os.environ.setdefault("OMP_NUM_THREADS", "1")
-        if limit < sys.maxsize:  # Arrow's own allocator takes 1 GiB of addresses at once, and hardly uses them
-            os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    if _limit("RLIMIT_AS") < sys.maxsize:
+        _take_few_addresses()
+
+
+def _take_few_addresses() -> None:
+    """Arrow's own allocator reserves 1 GiB of addresses at once, and glibc 64 MiB a thread: they hardly use them, and
+    nobody else may.
+    """
+    import ctypes  # noqa: PLC0415 - only here
+
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    limit_arenas = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's alone
+    if limit_arenas is not None:
+        limit_arenas(_ARENA_MAX, 2)
 
 
 def _limit(name: str) -> int:
