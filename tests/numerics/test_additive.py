@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recombine.numerics import additive_design
 from recombine.numerics.additive_design import AdditiveDesign, AdditiveFit, DenseLeverage, Elimination, inverse_on_range
 from recombine.verbs.audit.determinacy import determinacy
 from tests.properties import examples
@@ -78,6 +79,24 @@ def test_a_combination_left_out_is_told_by_a_new_fit() -> None:
         root = np.sqrt(weights[others])
         numbers = np.linalg.lstsq(root[:, None] * design[others], root * score[others], rcond=None)[0]
         assert found.value[place] == pytest.approx(design[place] @ numbers, abs=1e-9)
+
+
+@examples(60)
+@given(supports())
+def test_a_fit_by_blocks_is_that_of_the_whole(support) -> None:
+    """Where values fall apart, each part is solved for itself, and all that is told stays the same."""
+    rng, size = np.random.default_rng(3), len(support)
+    weights = rng.random(size) * (rng.random(size) < 0.7)
+    score, noise = rng.random(size), rng.random(size)
+    whole = AdditiveFit.of(support.codes, support.space.sizes, weights=weights)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(additive_design, "_FEW_VALUES", 0)
+        parts = AdditiveFit.of(support.codes, support.space.sizes, weights=weights)
+    assert parts.rank == whole.rank
+    np.testing.assert_allclose(parts.open_, whole.open_, atol=1e-6)
+    one, other = (fit.left_out(score, noise) for fit in (parts, whole))
+    for name in ("value", "variance", "leverage"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-6, atol=1e-6)
 
 
 def test_one_combination_leaves_itself_open() -> None:

@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from recombine.numerics.groups import Codes, Ints, Numbers, totals
+from recombine.numerics.groups import Codes, Flags, Ints, Numbers, totals
 from recombine.numerics.rows import Rows
+from recombine.numerics.value_graph import components
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -45,6 +46,8 @@ ALONE = 1e-7
 
 _TINY = 1e-300  # instead of 0 as a divisor, where what is divided is 0 too
 _RANK_TOLERANCE = 1e-9  # weights differ by many orders of magnitude; eigenvalues below this share of the largest are 0
+_NOTHING_LEFT = 1e-14  # of all weight: eigenvalues below are what elimination leaves of an exact zero
+_FEW_VALUES = 300  # whose eigenvectors take some hundredths of a second, all at once
 _OPEN = 1e-6  # the squared length of a row outside the span of the others: rounding stays far below, true ones above
 
 
@@ -335,6 +338,17 @@ class LeverageUpdates:
         return np.asarray(self.inverse[:, self.rows.take(np.array([line])).columns].sum(axis=1))
 
 
+def _apart(matrix: Numbers) -> list[Ints]:
+    """The rows of a symmetric matrix that hang together: eigenvectors of the whole are those of its blocks, and to find
+    them takes the cube of the largest block. Of few rows it is not asked.
+    """
+    if len(matrix) <= _FEW_VALUES:
+        return [np.arange(len(matrix))]
+    label = components(np.argwhere(matrix), len(matrix))
+    order = np.argsort(label, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
+
+
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutFit:
     """For each combination the fit of the others: its value, its variance, and the combination's own leverage.
@@ -372,11 +386,17 @@ class AdditiveFit:
     def of(cls, codes: Codes, sizes: Sizes, *, weights: Numbers) -> "AdditiveFit":
         """Prepare the fit."""
         made = Elimination.of(codes, sizes, weights)
-        values, vectors = np.linalg.eigh(made.schur)
-        solid = values > _RANK_TOLERANCE * max(float(values.max(initial=0.0)), _TINY)
-        kept, open_ = vectors[:, solid], vectors[:, ~solid]
-        rank = int(solid.sum()) + int((made.degree > 0).sum())
-        return cls(codes, weights, made, (kept / values[solid]) @ kept.T, open_ @ open_.T, rank)
+        inverse, open_ = np.zeros_like(made.schur), np.zeros_like(made.schur)
+        blocks = [(block, *np.linalg.eigh(made.schur[np.ix_(block, block)])) for block in _apart(made.schur)]
+        largest = max(float(values.max(initial=0.0)) for _, values, _ in blocks)
+        least = max(_RANK_TOLERANCE * largest, _NOTHING_LEFT * float(weights.sum()), _TINY)
+        rank = int((made.degree > 0).sum())
+        for block, values, vectors in blocks:
+            kept, left = vectors[:, values > least], vectors[:, values <= least]
+            inverse[np.ix_(block, block)] = (kept / values[values > least]) @ kept.T
+            open_[np.ix_(block, block)] = left @ left.T
+            rank += kept.shape[1]
+        return cls(codes, weights, made, inverse, open_, rank)
 
     @staticmethod
     def too_large(sizes: Sizes) -> bool:
@@ -392,11 +412,15 @@ class AdditiveFit:
         fit, and is told by all those that do.
         """
         fitted, leverage = self.fitted(score), self.own_leverage
-        alone = (1 - leverage < ALONE) | self.untold()
-        rest = np.where(alone, np.nan, 1 - leverage)
+        rest = np.where(self.alone, np.nan, 1 - leverage)
         value = score - (score - fitted) / rest
         spread = self._sandwich(noise) - leverage**2 * noise
         return LeaveOneOutFit(value, np.maximum(spread, 0.0) / rest**2, leverage, self.rank)
+
+    @cached_property
+    def alone(self) -> Flags:
+        """Combinations whose value the others do not tell."""
+        return np.asarray((1 - self.own_leverage < ALONE) | self.untold())
 
     @cached_property
     def own_leverage(self) -> Numbers:

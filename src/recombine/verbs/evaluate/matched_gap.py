@@ -159,8 +159,7 @@ def matching(outcomes: Outcomes) -> Matching | None:
         if AdditiveFit.too_large((*design.sizes, 2)):
             continue
         fit = AdditiveFit.of(design.codes, design.sizes, weights=cells.rows * seen)
-        nothing = np.zeros(len(seen))
-        chosen = unseen & np.isfinite(fit.left_out(nothing, nothing).value)
+        chosen = unseen & ~fit.alone
         share = float(cells.rows[chosen].sum() / cells.rows[unseen].sum())
         if share < _ENOUGH:
             continue
