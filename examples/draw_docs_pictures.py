@@ -271,6 +271,7 @@ def _bar(across: Scale, y: float, size: float | None, *, style: str = "") -> Ite
     yield text(beside, y + 4, words, style="small strong", anchor="start" if size >= 0 else "end")
 
 
+_SIZES, _RAISED = ("rows", "combinations"), str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")  # sizes are powers of ten
 _TIMES = (0.003, 300.0)  # processor seconds from end to end of the axis
 
 
@@ -291,7 +292,7 @@ def _speed(lines: list[dict[str, Any]]) -> Iterator[str]:
     for place, line in enumerate(lines):
         y = 62 + 24 * place
         ours, bare = (exponent(math.log10(line[name])) for name in ("cpu", "bare_cpu"))
-        rows, combinations = (f"{line[name]:,}" for name in ("rows", "combinations"))
+        rows, combinations = (f"10{str(round(math.log10(line[name]))).translate(_RAISED)}" for name in _SIZES)
         yield text(24, y + 4, line["verb"], style="strong small")
         yield text(316, y + 4, f"{rows} rows, {combinations} combinations", style="quiet small", anchor="end")
         yield f'<rect class="good" x="330" y="{y - 6}" width="{ours - 330:.1f}" height="12"/>'
