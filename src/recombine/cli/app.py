@@ -25,6 +25,7 @@ from recombine.cli.doctor import doctor, versions
 from recombine.cli.evaluate import evaluate
 from recombine.cli.help import Command, CommandGroup
 from recombine.cli.lint import lint
+from recombine.cli.mcp import mcp
 from recombine.cli.memory import check_memory, out_of_memory
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
@@ -32,7 +33,6 @@ from recombine.cli.rehearse import rehearse
 from recombine.cli.split import split
 from recombine.cli.suggest_commands import demo
 from recombine.cli.terminal import complain, say
-from recombine.integrations.mcp import mcp
 
 _INTERRUPTED = 130
 _GROUP = "recombine.commands"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from recombine.base.errors import SettingError
 from recombine.cli.app import app
-from recombine.integrations.mcp import TOOLS, Tools, Workplace, short
+from recombine.cli.mcp import TOOLS, Tools, Workplace, short
 
 ASK = {"table": "products.csv", "factors": ["material", "garment"]}
 
@@ -134,7 +134,7 @@ def test_a_table_that_is_too_large_is_refused(place) -> None:
 
 @pytest.mark.process
 def test_what_takes_too_long_is_ended(place, monkeypatch) -> None:
-    monkeypatch.setattr("recombine.integrations.mcp._GRACE", 0.0)
+    monkeypatch.setattr("recombine.cli.mcp._GRACE", 0.0)
     with pytest.raises(SettingError, match="took more than"):
         Workplace(roots=place.roots, seconds=0.01).run("audit", str(place.roots[0] / "products.csv"))
 
