@@ -256,7 +256,8 @@ class Links:
     @property
     def across(self) -> npt.NDArray[np.bool_]:
         """(m,) Which points asked about put values of different parts together."""
-        return np.ptp(np.stack(self.asked), axis=0) > 0
+        asked = np.stack(self.asked)
+        return np.asarray(asked.min(axis=0) < asked.max(axis=0))
 
 
 def links_of(points: SupportPoints, asked: SupportQuery) -> Links:
@@ -308,8 +309,8 @@ def _growth(points: SupportPoints, asked: SupportQuery, linked: Links) -> list[M
         seen, query = (points.scaled(one, slot.columns) for one in rows)
         cell = connectivity.cells_of(seen, pieces[chosen], most)
         cells.append((cell, connectivity.of_nearest(query, seen, cell)))
-    sites = range(blocks[0][0].shape[1])
-    found = [connectivity.growth(*([b[:, site] for b in side] for side in blocks), cells) for site in sites]
+    by_site = [[[block[:, site] for block in side] for side in blocks] for site in range(blocks[0][0].shape[1])]
+    found = [connectivity.growth(seen, query, cells) for seen, query in by_site]
     worst = max(one.factor for one in found), min(one.connectivity for one in found), max(one.unfixed for one in found)
     return [Measure(EVERY, name, value) for name, value in zip(names, worst, strict=True)]
 
