@@ -193,8 +193,7 @@ def _on_search(evidence: Evidence) -> str:
         f"The whole search: {'; '.join(told) or 'none ran'}. The published configuration was the best of 24 by the very"
         " contrast that was then reported. Here the sparsest mask that suffices is taken, what is left without it has"
         " no say, and the search is smaller, so that a choice by the effect would add less than it did there. Where few"
-        " masks suffice, the search is too short for the network and says little of its structure; a published mask had"
-        " some 14,000 steps."
+        " masks suffice, the search says little of a network's structure; a published mask had some 14,000 steps."
     )
 
 
