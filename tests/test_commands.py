@@ -39,6 +39,8 @@ SAYS = {
     "probe": (f"probe subnetworks {PROBE}", "modular"),
     "runs": ("runs list trained", "2 finished"),
     "study": ("study list", "supports"),
+    "doctor": ("doctor", "answers in"),
+    "mcp": ("mcp --help", "Model Context Protocol"),  # what it serves is asked in test_mcp.py
     "demo": ("demo another.csv", "another.csv"),
 }
 

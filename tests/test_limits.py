@@ -105,7 +105,7 @@ def test_memory_is_held_by_the_engine_and_asked_for_before_it_is_taken() -> None
         with pytest.raises(TableError, match="16 sets of 4 factors with 1,000,000 combinations") as caught:
             refuse_too_large(large, (0.0, *[1.0] * 15), questions=1)
     refuse_too_large(large, (0.0, *[1.0] * 15), questions=1)
-    assert allowed == "100.0 MiB"
+    assert allowed == "75.0 MiB"
     assert re.search(r"about \d\.\d GB of memory, and may take 0.2 GB here", str(caught.value))
 
 

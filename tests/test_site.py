@@ -67,7 +67,7 @@ def test_every_entry_of_the_glossary_says_something():
 def test_every_card_of_the_gallery_has_its_page_and_its_picture():
     text = (DOCS / "gallery.md").read_text(encoding="utf-8")
     named = re.findall(r'(?:href|src)="([^"]+)"', text)
-    assert len(named) == 2 * 19
+    assert len(named) == 2 * 20
     assert [name for name in named if not (DOCS / name).is_file()] == []
     kept = {f"gallery/{path.name}" for path in (DOCS / "gallery").iterdir()}
     assert kept <= set(named), "a page that no card leads to"
