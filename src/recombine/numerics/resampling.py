@@ -26,10 +26,10 @@ FEWEST = 5
 _ROUNDING = 1e-12
 """Of the larger score: two that differ by less are the same."""
 _CHUNK = 2 * 10**6
-_MOST_DRAWN, _MOST_KINDS = (
-    5_000,
-    1_000,
-)  # combinations that are drawn one by one; kinds of them that are drawn by number
+_MOST_DRAWN = 5_000
+"""Combinations that are drawn one by one."""
+_MOST_KINDS = 1_000
+"""Kinds of combinations that are drawn by their number."""
 
 _Function = Callable[[Numbers], Numbers]
 
@@ -198,10 +198,10 @@ def resampled(statistics: Sequence[Statistic], settings: IntervalSettings, name:
     step = max(1, _CHUNK // count)
     for start in range(0, settings.draws, step):
         size = min(step, settings.draws - start)
-        times = (
-            times_drawn(rng, size, count) if alike is None else rng.multinomial(alike.sum(), alike / alike.sum(), size)
-        )
-        sums[start : start + size] = times @ columns
+        if alike is None:
+            sums[start : start + size] = times_drawn(rng, size, count) @ columns
+        else:
+            sums[start : start + size] = rng.multinomial(alike.sum(), alike / alike.sum(), size) @ columns
     ends = np.cumsum([_columns(one).shape[1] for one in drawn])
     return tuple(_drawn(one, part) for one, part in zip(statistics, np.split(sums, ends[:-1], axis=1), strict=True))
 
