@@ -141,7 +141,7 @@ def cells_of(values: Numbers, labels: Ints, most: int) -> Ints:
 
 
 @dataclass(frozen=True)
-class Growth:
+class ErrorGrowth:
     """How far an error can grow (`factor`), the `connectivity`, and the share of what the d_k could do to the points
     asked about that nothing fixes (`unfixed`)."""
 
@@ -150,7 +150,7 @@ class Growth:
     unfixed: float
 
 
-def growth(seen: Sequence[Tensor], asked: Sequence[Tensor], cells: Sequence[tuple[Ints, Ints]]) -> Growth:
+def growth(seen: Sequence[Tensor], asked: Sequence[Tensor], cells: Sequence[tuple[Ints, Ints]]) -> ErrorGrowth:
     """The bounds at one site, from the blocks (n, O, C) and (m, O, C) of each slot and their cells.
 
     >>> one = torch.ones(3, 1, 1)
@@ -169,12 +169,12 @@ def growth(seen: Sequence[Tensor], asked: Sequence[Tensor], cells: Sequence[tupl
     values, vectors = torch.linalg.eigh(fitted)
     fixed = values > FIXED * values[-1].clamp(min=1e-30)
     if not fixed.any():
-        return Growth(0.0, 0.0, 1.0)
+        return ErrorGrowth(0.0, 0.0, 1.0)
     turned = vectors.T @ wanted @ vectors
     unfixed = turned.diagonal()[~fixed].sum() / turned.diagonal().sum().clamp(min=1e-30)
     root = values[fixed].rsqrt()
     largest = torch.linalg.eigvalsh(root[:, None] * turned[fixed][:, fixed] * root)[-1]
-    return Growth(float(largest.clamp(min=0).sqrt()), float(values[fixed][0]), float(unfixed.clamp(min=0)))
+    return ErrorGrowth(float(largest.clamp(min=0).sqrt()), float(values[fixed][0]), float(unfixed.clamp(min=0)))
 
 
 def _gram(blocks: Sequence[Tensor], cells: Sequence[Ints], sizes: Sequence[int]) -> Tensor:
