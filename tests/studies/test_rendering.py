@@ -77,7 +77,7 @@ def finding(name: str, given: Evidence) -> Finding:
 
 def plain(unseen: float, seen: float = 0.01) -> list[Row]:
     return [
-        run(grid, seed, unseen=unseen * spread, seen=seen * spread, **{"task.code": code})
+        run(grid, seed, unseen=unseen * spread, seen=seen * spread, **{"task.code": code, "model.depth": 2})
         for grid in ("mlp", "cnn")
         for code in ("onehot", "bump", "ramp")
         for seed, spread in zip(SEEDS, _SPREAD, strict=True)
@@ -92,6 +92,7 @@ def single(grid: str) -> Callable[[float], Evidence]:
     ("name", "made", "holding", "failing"),
     [
         ("plain decoders fail", lambda value: evidence(plain(value)), 0.9, 0.5),
+        ("depth is no cure", lambda value: evidence(plain(value)), 0.9, 0.5),
         ("what was seen is learned", lambda value: evidence(plain(0.9, seen=value)), 0.05, 0.3),
         ("regularised filters compose", single("regularised filters"), 0.02, 0.2),
         ("filters without penalties fail", single("filters without penalties"), 3.0, 0.5),
@@ -109,6 +110,22 @@ def test_one_code_that_does_not_fail_makes_the_claim_mixed() -> None:
     found = finding("plain decoders fail", evidence(rows))
     assert found.outcome == "mixed"
     assert [one.name for one in found.comparisons if one.state == "fails"] == ["CNN decoder, scalar"]
+
+
+def test_every_depth_is_asked_by_itself() -> None:
+    deeper = [
+        run(f"{grid}, other depths", seed, unseen=unseen, **{"model.depth": 6})
+        for grid, unseen in (("mlp", 0.9), ("cnn", 0.2))
+        for seed in SEEDS
+    ]
+    found = finding("depth is no cure", evidence([*plain(0.9), *deeper]))
+    states = {one.name: one.state for one in found.comparisons}
+    assert states == {
+        "MLP, depth 2": "passes",
+        "MLP, depth 6": "passes",
+        "CNN decoder, depth 2": "passes",
+        "CNN decoder, depth 6": "fails",
+    }
 
 
 def test_a_diverged_seed_leaves_two_which_decide_nothing() -> None:

@@ -16,12 +16,21 @@ from recombine_studies.claims import (
     supposing,
     within,
 )
+from recombine_studies.kernel.grids import DEPTHS
 from recombine_studies.kernel.measures import NETWORKS
 from recombine_studies.rows import Rows
 from recombine_studies.study import Evidence
 
 ADDITIVE, OFF, CLOSED, RIGHT, CHANCE, CLEARLY, AGREE = 0.85, 0.03, 0.05, 0.95, 0.6, 0.75, 0.9
 THREE_OF_FOUR = 0.75
+READ = 0.03
+"""How far a slope may be off one that was read off a figure (.01) and rounded."""
+PUBLISHED_BY_DEPTH = {
+    "addition 0": (0.73, 0.67, 0.65, 0.66),
+    "addition -4": (0.55, 0.44, 0.44, 0.45),
+    "addition -4 and 4": (1.0, 1.0, 1.0, 1.0),
+    "addition -2 and 2": (0.90, 0.88, 0.88, 0.87),
+}
 LEARNED = 0.9
 """Of what was shown, right (or, of numbers, the slope): of networks below it a claim about the unseen says nothing."""
 ENOUGH = 5
@@ -76,6 +85,14 @@ def _slopes(evidence: Evidence) -> Iterator[Comparison]:
     for task in _SUMS:
         rows = networks_of(evidence, network="lazy MLP", task=task)
         yield off(f"{task}: off by", shares_off(rows, "slope"), OFF)
+
+
+def _depth(evidence: Evidence) -> Iterator[Comparison]:
+    for task, slopes in PUBLISHED_BY_DEPTH.items():
+        for depth, published in zip(DEPTHS, slopes, strict=True):
+            rows = networks_of(evidence, network=f"MLP of depth {depth}", task=task)
+            away = [slope - published for slope in rows.numbers("slope")]
+            yield learned(off(f"{task}, depth {depth}: off by", away, READ), rows)
 
 
 def _by_width(evidence: Evidence) -> Iterator[Comparison]:
@@ -134,6 +151,12 @@ def _equivalence(evidence: Evidence) -> Iterator[Comparison]:
         rows = networks_of(evidence, network=network, task="equivalence")
         accuracies = rows.numbers("accuracy_unseen")
         yield learned(over_seeds(f"{network}: unseen accuracy", accuracies, rule, threshold, SHARE), rows)
+    ends = distances(evidence, "equivalence")
+    if not ends:  # of digits nothing is asked in the smoke preset
+        return
+    apart, close = (networks_of(evidence, network=ends[place], task="equivalence") for place in (-1, 0))
+    gained = paired(apart, close, "accuracy_unseen")
+    yield learned(over_seeds("ConvNet: unseen accuracy gained by distance", gained, ">", 0.0, DIFFERENCE), apart)
 
 
 def _closed_forms(evidence: Evidence) -> Iterator[Comparison]:
@@ -153,6 +176,7 @@ def _forecast(evidence: Evidence) -> Iterator[Comparison]:
 CHECKS: Mapping[str, Check] = {
     "additive": _additive,
     "slopes": _slopes,
+    "depth": _depth,
     "initialisation": _by_width,
     "leak": _leak,
     "ordering": _ordering,

@@ -13,6 +13,9 @@ ANCHORS = ((0,), (-4,), (-4, 4), (-2, 2))
 """Extrapolation, asymmetric, interpolation, and both, as the paper calls them."""
 BETWEEN = (1e-1, 1e-3)
 """Initial scales between the two."""
+DEEP = 100
+"""Units a layer of the networks whose depth varies; their initial scale is .1."""
+DEPTHS = (1, 2, 3, 4)
 APART = (0, 20)
 _FULL_BATCH = {"optimiser": "sgd", "batch": None, "samples": "every"}
 
@@ -28,6 +31,7 @@ SMOKE: Settings = {
     "lazy_margin": 20,
     "rich": 20,
     "rich_margin": 20,
+    "deep": 20,
     "maps": 1,
     "tests": 200,
     "images": 2,
@@ -47,6 +51,7 @@ SMALL: Settings = {
     "lazy_margin": 1000,
     "rich": 4000,
     "rich_margin": 3000,
+    "deep": 8000,
     "maps": 3,
     "tests": 1500,
     "images": 11,
@@ -67,10 +72,11 @@ SMALL: Settings = {
     "pictures": [
         {"model": "cnn", "data": "digits", "task": "addition", "each": {"anchors": [[0], [-4, 4]], **_BY_DISTANCE}},
         {"model": "cnn", "data": "digits", "task": "context", "each": {"k": [1, 3], "distance": [10]}},
+        {"model": "cnn", "data": "digits", "task": "equivalence", "each": _BY_DISTANCE},
         {"model": "resnet", "data": "objects", "task": "addition", "each": {"anchors": [[0]]}},
         {"model": "vit", "data": "objects", "task": "addition", "each": {"anchors": [[0]]}},
     ],
-    "samples": {"digits addition": 4000, "digits context": 4000, "objects addition": 4000},
+    "samples": {"digits addition": 4000, "digits context": 4000, "digits equivalence": 4000, "objects addition": 4000},
 }
 _ALL_SUMS = {"anchors": [list(anchors) for anchors in ANCHORS]}
 _ALL_CONTEXTS = {"k": [1, 2, 3]}
@@ -81,6 +87,7 @@ PAPER: Settings = {
     "lazy_margin": 16_000,
     "rich": 16_000,
     "rich_margin": 16_000,
+    "deep": 16_000,
     "maps": 10,
     "models": {
         "cnn": {**_CNN, "channels": [32, 32, 64, 64], "dense": [512, 1024]},
@@ -96,6 +103,7 @@ PAPER: Settings = {
     "pictures": [
         {"model": "cnn", "data": "digits", "task": "addition", "each": {**_ALL_SUMS, **_ALL_DISTANCES}},
         {"model": "cnn", "data": "digits", "task": "context", "each": {**_ALL_CONTEXTS, **_ALL_DISTANCES}},
+        {"model": "cnn", "data": "digits", "task": "equivalence", "each": _ALL_DISTANCES},
         {"model": "resnet", "data": "objects", "task": "addition", "each": _ALL_SUMS},
         {"model": "resnet", "data": "objects", "task": "context", "each": _ALL_CONTEXTS},
         {"model": "vit", "data": "objects", "task": "addition", "each": _ALL_SUMS},
@@ -104,6 +112,7 @@ PAPER: Settings = {
     "samples": {
         "digits addition": 20_000,
         "digits context": 30_000,
+        "digits equivalence": 20_000,
         "objects addition": 40_000,
         "objects context": 40_000,
     },
@@ -136,6 +145,9 @@ def _on_symbols(settings: Settings) -> Iterator[tuple[str, Plan]]:
     yield "dispersed sums, rich", plan(dispersed, RICH, settings["rich"], 0.01)
     for scale in BETWEEN:
         yield f"sums, {scale:g}", plan(sums, scale, settings["rich"], 0.01)
+    layers = {"each": [[DEEP] * depth for depth in DEPTHS]}
+    deep = plan(sums, 0.1, settings["deep"], 1e-4, hidden=layers)
+    yield "sums, by depth", {**deep, "recipes": {**deep["recipes"], "optimiser": "adam"}}
     context = {"name": "context_dependence"}
     # Cross-entropy first; then squared errors of the same answers, which is another story.
     yield "context, lazy", plan({**context, "k": {"each": [1, 2, 3]}}, LAZY, settings["lazy_margin"], 0.05)
@@ -154,6 +166,7 @@ def _on_symbols(settings: Settings) -> Iterator[tuple[str, Plan]]:
 _TASKS = {
     "addition": {"name": "addition", "code": "images"},
     "context": {"name": "context_dependence", "code": "images"},
+    "equivalence": {"name": "transitive_equivalence", "classes": [5, 5], "trained": 4, "code": "images"},
 }
 
 

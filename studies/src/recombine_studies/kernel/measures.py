@@ -31,7 +31,7 @@ from recombine_lab.models.layers import activations
 from recombine_lab.runs.run import Run
 from recombine_lab.tasks.conjunction_tasks import ConjunctionTask
 from recombine_lab.training.pack import job_of
-from recombine_studies.kernel.grids import LAZY, RICH
+from recombine_studies.kernel.grids import DEEP, LAZY, RICH
 from recombine_studies.rows import Row
 from recombine_studies.study import Bench, Evidence, Step
 
@@ -148,9 +148,9 @@ def memorising(salience: Salience) -> Salience:
     return replace(salience, weights=(*salience.weights[:-1], max(salience.full, least)))
 
 
-def wide_layer(task: ConjunctionTask, kind: str = "relu") -> Salience:
-    """How much each set of factors counts for a wide network with one hidden layer."""
-    return Salience.network(kind, depth=1, factors=len(task.space.factors))
+def wide_layers(task: ConjunctionTask, kind: str = "relu", depth: int = 1) -> Salience:
+    """How much each set of factors counts for a network of wide hidden layers."""
+    return Salience.network(kind, depth=depth, factors=len(task.space.factors))
 
 
 def untrained(run: Run, *, images: int) -> Salience:
@@ -232,9 +232,9 @@ def together(one: Sequence[float] | Numbers, other: Sequence[float] | Numbers) -
 
 
 @lru_cache(maxsize=64)
-def kernel_of_symbols(task: ConjunctionTask, kind: str = "relu") -> Numbers:
-    """The answers of a wide layer's kernel to every combination of a task; the same for every seed."""
-    return kernel_answers(task, wide_layer(task, kind), task.every())
+def kernel_of_symbols(task: ConjunctionTask, kind: str = "relu", depth: int = 1) -> Numbers:
+    """The answers of the kernel of wide layers to every combination of a task; the same for every seed."""
+    return kernel_answers(task, wide_layers(task, kind, depth), task.every())
 
 
 _SHOWN = 40
@@ -254,8 +254,12 @@ def network_name(row: Row) -> str:
 
     >>> network_name({"model": "mlp", "model.scale": 1.0, "model.initialisation": "width"})
     'lazy MLP, by width'
+    >>> network_name({"model": "mlp", "model.hidden": [DEEP, DEEP]})
+    'MLP of depth 2'
     """
     if row["model"] == "mlp":
+        if set(row.get("model.hidden") or ()) == {DEEP}:
+            return f"MLP of depth {len(row['model.hidden'])}"
         scale = row["model.scale"]
         kind = {LAZY: "lazy MLP", RICH: "rich MLP"}.get(scale, f"MLP of scale {scale:g}")
         return kind if row["model.initialisation"] == "normal" else f"{kind}, by width"
@@ -304,7 +308,7 @@ def networks(item: Row, bench: Bench) -> Sequence[Row]:
         {
             **_both_sides(said, said.mean),
             **{f"theory_{name}": value for name, value in _both_sides(said, kernel).items()},
-            **{f"tangent_{name}": value for name, value in _tangent(said).items()},
+            **{f"tangent_{name}": value for name, value in _tangent(run, said).items()},
             "accuracy_seen": said.accuracy("seen"),
             "accuracy_unseen": said.accuracy("unseen"),
             "salience": share_of_one(salience),
@@ -367,10 +371,15 @@ def _beside(run: Run, images: int) -> tuple[Salience, NetworkScores, Numbers]:
     """The weights, the network's answers, and the kernel's, in one order."""
     said = answered(run)
     if said.task.code == "onehot":
-        salience = wide_layer(said.task)
-        return salience, said, _in_order(said, kernel_of_symbols(said.task))
+        depth = depth_of(run)
+        return wide_layers(said.task, depth=depth), said, _in_order(said, kernel_of_symbols(said.task, depth=depth))
     salience = _untrained(run.key, run, images)
     return salience, said, kernel_answers(said.task, salience, said.codes)
+
+
+def depth_of(run: Run) -> int:
+    """How many hidden layers the network on symbols has."""
+    return len(run.configuration.model["hidden"])
 
 
 _KEPT: dict[tuple[str, int], Salience] = {}
@@ -399,11 +408,11 @@ def _both_sides(said: NetworkScores, scores: Numbers) -> dict[str, float | None]
     }
 
 
-def _tangent(said: NetworkScores) -> dict[str, float | None]:
-    """The same of the tangent kernel, in which both layers learn; for networks on symbols alone."""
+def _tangent(run: Run, said: NetworkScores) -> dict[str, float | None]:
+    """The same of the tangent kernel, in which all layers learn; for networks on symbols alone."""
     if said.task.code != "onehot":
         return {"slope": None}
-    return {"slope": _both_sides(said, _in_order(said, kernel_of_symbols(said.task, "ntk")))["slope"]}
+    return {"slope": _both_sides(said, _in_order(said, kernel_of_symbols(said.task, "ntk", depth_of(run))))["slope"]}
 
 
 def _additive(said: NetworkScores) -> dict[str, float | bool | None]:

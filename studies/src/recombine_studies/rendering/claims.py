@@ -36,7 +36,7 @@ from recombine_studies.rendering.measures import (
     scored,
     valued,
 )
-from recombine_studies.rows import Rows
+from recombine_studies.rows import Row, Rows
 from recombine_studies.study import Evidence
 
 NAMES = {"mlp": "MLP", "cnn": "CNN decoder"}
@@ -77,6 +77,30 @@ def plain_fail(evidence: Evidence) -> list[Comparison]:
 def learned(comparison: Comparison, rows: Rows) -> Comparison:
     """A comparison of networks that draw what they were shown: an untrained one fails on everything."""
     return supposing(comparison, "seen error", rows.numbers(SEEN), "<=", LEARNED)
+
+
+def any_depth_fails(evidence: Evidence) -> list[Comparison]:
+    """Unseen error of plain decoders with the bump code, depth by depth."""
+    comparisons = []
+    for grid, name in NAMES.items():
+        rows = scored(evidence).chosen(partial(_is_of_depths, grid))
+        for depth, some in sorted(rows.with_columns(depth_of).by("layers").items()):
+            found = over_seeds(f"{name}, depth {depth}", some.numbers(UNSEEN), ">=", FAILS, NOT_NEGATIVE)
+            comparisons.append(learned(found, some))
+    return comparisons
+
+
+def _is_of_depths(grid: str, row: Row) -> bool:
+    return row["grid"] in (grid, f"{grid}, other depths") and row["task.code"] == "bump"
+
+
+def depth_of(row: Row) -> Row:
+    """How many layers a plain decoder has.
+
+    >>> depth_of({"model.hidden": [8, 8]}), depth_of({"model.depth": 4})
+    ({'layers': 2}, {'layers': 4})
+    """
+    return {"layers": len(row["model.hidden"]) if row.get("model.hidden") else row.get("model.depth")}
 
 
 def seen_learned(evidence: Evidence) -> list[Comparison]:
@@ -240,6 +264,7 @@ def reached(evidence: Evidence, *, stripes: bool) -> tuple[int, int]:
 
 CHECKS: Mapping[str, Check] = {
     "plain decoders fail": plain_fail,
+    "depth is no cure": any_depth_fails,
     "what was seen is learned": seen_learned,
     "regularised filters compose": partial(unseen_error, "regularised filters", "<", COMPOSES),
     "filters without penalties fail": partial(unseen_error, "filters without penalties", ">", 1.0),

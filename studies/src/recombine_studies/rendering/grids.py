@@ -19,6 +19,7 @@ _SMOKE: dict[str, Any] = {
     "mlp_recipe": {"steps": 20, "lr": 2e-3},
     "cnn": {"depth": 2, "channels": 2},
     "cnn_recipe": {"steps": 3, "lr": 3e-3},
+    "depths": {"mlp": [3], "cnn": [3]},
     "samples": 200,
     "corner": {"size": 8, "sigma": 1.0, "at": 4},
     "filters_recipe": {"steps": 20, "lr": 3e-3},
@@ -47,6 +48,7 @@ _SMALL: dict[str, Any] = {
     "mlp_recipe": {"steps": 1500, "lr": 2e-3},
     "cnn": {"depth": 2, "channels": 8},
     "cnn_recipe": {"steps": 600, "lr": 4e-3, "batch": 16},
+    "depths": {"mlp": [5, 7], "cnn": [4, 6]},
     "samples": 2000,
     "corner": {"size": 16, "sigma": 1.0, "at": 8},
     "filters_recipe": {"steps": 6000, "lr": 3e-3},
@@ -76,6 +78,7 @@ _PAPER: dict[str, Any] = {
     "mlp_recipe": {"steps": 1250, "lr": 1e-3},
     "cnn": {"depth": 4, "channels": 64},
     "cnn_recipe": {"steps": 3125, "lr": 1e-3},
+    "depths": {"mlp": [4, 5, 6, 7], "cnn": [2, 3, 5, 6, 7, 8, 9, 10]},
     "samples": 2000,
     "corner": {"size": 32, "sigma": 1.5, "at": 12, "centres": 0.5},
     "filters_recipe": {"steps": 20_000, "lr": 1e-3},
@@ -103,6 +106,8 @@ def grids(settings: Settings) -> dict[str, Plan]:
     return {
         "mlp": _plain(settings, "mlp"),
         "cnn": _plain(settings, "cnn"),
+        "mlp, other depths": _other_depths(settings, "mlp"),
+        "cnn, other depths": _other_depths(settings, "cnn"),
         "mlp stripes": _striped(settings, "mlp", [settings["hole"]], [], shares=(BOTH, ALONE)),
         "cnn stripes": _striped(settings, "cnn", [settings["hole"]], [], shares=(BOTH, ALONE)),
         "regularised filters": _filters(settings, entropy=0.1, variance=0.01),
@@ -124,6 +129,15 @@ def _plain(settings: Settings, model: str) -> Plan:
         "recipes": _recipe(settings, f"{model}_recipe", samples=settings["samples"]),
         "seeds": settings["seeds"],
     }
+
+
+def _other_depths(settings: Settings, model: str) -> Plan:
+    """A plain decoder with the bump code and another number of layers, on the same donut."""
+    depths = settings["depths"][model]
+    width = settings["mlp"]["hidden"][0]
+    depth = {"mlp": {"hidden": {"each": [[width] * depth for depth in depths]}}, "cnn": {"depth": {"each": depths}}}
+    plan = _plain(settings, model)
+    return plan | {"tasks": _bumps(settings["image"]), "models": {**plan["models"], **depth[model]}}
 
 
 def _striped(
