@@ -163,7 +163,7 @@ def _on_symbols(settings: Settings) -> Iterator[tuple[str, Plan]]:
         yield f"{name}, lazy", plan({"name": name, "target": "values"}, LAZY, settings["lazy"], 0.001)
 
 
-_TASKS = {
+_TASKS: Mapping[str, Plan] = {
     "addition": {"name": "addition", "code": "images"},
     "context": {"name": "context_dependence", "code": "images"},
     "equivalence": {"name": "transitive_equivalence", "classes": [5, 5], "trained": 4, "code": "images"},
