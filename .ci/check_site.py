@@ -4,6 +4,8 @@ mkdocs build --site-dir site && python3 .ci/check_site.py site
 """
 
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -70,6 +72,17 @@ def leads(link: str, page: Path, pages: dict[Path, Page]) -> bool:
     return not anchor or "=" in anchor or target not in pages or anchor in pages[target].anchors | {"top", "__top"}
 
 
+def silent_search(site: Path) -> Iterator[str]:
+    """Whether a Chromium, where there is one, finds nothing when it searches the site from a folder."""
+    browser = shutil.which("chromium")
+    if browser is not None:
+        address = f"{(site / 'index.html').as_uri()}?q=audit"
+        options = ["--headless", "--no-sandbox", "--virtual-time-budget=15000", "--dump-dom"]
+        done = subprocess.run([browser, *options, address], capture_output=True, timeout=120, check=True)  # noqa: S603
+        if b"md-search-result__item" not in done.stdout:
+            yield "index.html: its search finds nothing when it is opened from a folder"
+
+
 def read(path: Path) -> Page:
     """A page, taken apart."""
     page = Page()
@@ -80,7 +93,7 @@ def read(path: Path) -> Page:
 def main() -> int:
     """Complain, or tell the size."""
     site = Path(sys.argv[1]).resolve()
-    found = list(problems(site))
+    found = [*problems(site), *silent_search(site)]
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     sys.stdout.write("\n".join([*found, f"{len(list(site.rglob('*.html')))} pages, {size / 1e6:.1f} MB"]) + "\n")
     return 1 if found else 0

@@ -55,6 +55,7 @@ night_benchmarks() { step "benchmarks, briefly" benchmark_smokes; }
 
 night_pages() {
   step "the core alone" bash .ci/core_alone.sh newest
+  step "what a release would hold" bash .ci/release.sh "$scratch/dist"
   step "documentation" documentation
   step "examples and gallery" examples
 }

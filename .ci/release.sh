@@ -11,7 +11,7 @@ scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 
 python3 -m venv "$scratch/tools"
-"$scratch/tools/bin/pip" install -q --disable-pip-version-check build twine cyclonedx-bom
+"$scratch/tools/bin/pip" install -q --disable-pip-version-check build twine check-wheel-contents cyclonedx-bom
 for time in first second; do
   for project in . lab; do
     "$scratch/tools/bin/python" -m build --quiet --outdir "$scratch/$time" "$project"
@@ -24,6 +24,11 @@ fi
 mkdir -p "$out"
 cp "$scratch"/first/* "$out/"
 "$scratch/tools/bin/twine" check --strict "$scratch"/first/*
+"$scratch/tools/bin/check-wheel-contents" "$scratch"/first/*.whl # each was built from its sdist
+if for one in "$scratch"/first/*.tar.gz; do tar tzf "$one"; done | grep -E '^[^/]+/(\.ci|benchmarks|docs|lab|studies|tests)/'; then
+  echo "an sdist holds what is no part of its package" >&2
+  exit 1
+fi
 (cd "$scratch/first" && sha256sum -- *)
 
 tried=()

@@ -93,7 +93,7 @@ def test_every_option_of_a_command_is_described(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/diff.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/cheatsheet.md", "docs/diff.md"])
 def test_what_a_page_says_to_paste_runs_from_an_empty_folder_and_prints_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = list(paste((ROOT / page).read_text(encoding="utf-8")))

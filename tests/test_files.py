@@ -1,7 +1,9 @@
 """Outputs are whole or not there: whoever is killed, however many write at once, and when the disk is full."""
 
+import errno
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -111,6 +113,31 @@ def test_staging_of_another_machine_is_swept_after_a_day(tmp_path, monkeypatch) 
         os.utime(path, (time.time() - 90_000,) * 2)
     write_text(tmp_path / "out", "mine")
     assert listed(tmp_path) == [similar.name, "out"]
+
+
+def test_lines_end_as_they_were_given_on_every_system(tmp_path) -> None:
+    assert write_text(tmp_path / "a.csv", "x\r\n1\r\n").read_bytes() == b"x\r\n1\r\n"
+    # without `newline` Windows writes \r\n for \n, which no test on another system can see
+    ours = [path for room in ("src", "lab/src") for path in (ROOT / room).rglob("*.py")]
+    calls = re.compile(r"\.write_text\((?!text, )[^>\n]*encoding=[^\n]*$|\.open\(\"[wxa]\"[^\n]*$", re.MULTILINE)
+    found = [(path.name, call) for path in ours for call in calls.findall(path.read_text(encoding="utf-8"))]
+    assert [one for one in found if "newline=" not in one[1] and "json.dumps" not in one[1]] == []
+
+
+def test_a_folder_takes_an_empty_ones_place_where_nothing_can_be_renamed_onto_a_folder(tmp_path, monkeypatch) -> None:
+    rename = Path.rename
+
+    def as_on_windows(made: Path, place: Path) -> Path:
+        if os.path.lexists(place):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        return rename(made, place)
+
+    monkeypatch.setattr(Path, "rename", as_on_windows)
+    (tmp_path / "empty").mkdir()
+    for word, force in (("said", False), ("again", True)):
+        records.save(a_record(word), tmp_path / "empty", force=force)
+        assert records.load(tmp_path / "empty", "audit").data == {"verdict": word}
+    assert listed(tmp_path) == ["empty"]
 
 
 def test_without_locks_age_alone_tells(tmp_path, monkeypatch) -> None:

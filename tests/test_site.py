@@ -3,10 +3,12 @@
 import importlib.util
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 
 import recombine
 import recombine_lab as lab
@@ -107,6 +109,25 @@ def test_a_release_is_held_to_its_tag_its_date_and_its_citation():
     assert len(version.problems("v0.3.0", "0.2.0", log, cite)) == 1
     assert len(version.problems("v0.2.0", "0.2.0", "## [Unreleased]\n", cite)) == 1
     assert len(version.problems("v0.2.0", "0.2.0", log, "version: 0.1.0\n")) == 2
+
+
+CONDA = {"duckdb": "python-duckdb", "ibis-framework": "ibis-framework-core", "torch": "pytorch"}
+
+
+def test_the_recipe_for_conda_asks_for_what_the_wheels_ask_for():
+    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))
+    assert recipe["context"]["version"] == recombine.__version__
+    for output, folder in zip(recipe["outputs"], (ROOT, ROOT / "lab"), strict=True):
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        assert output["package"]["name"] == project["name"]
+        asked = {re.match(r"[\w-]+", one)[0]: one for one in project["dependencies"] if "recombine" not in one}
+        wanted = {one.replace(name, CONDA.get(name, name), 1) for name, one in asked.items()}
+        run = {one.replace(" ", "") for one in output["requirements"]["run"] if "pin_subpackage" not in one}
+        assert run == wanted | {f"python{project['requires-python']}"}
+
+
+def test_the_lab_is_released_with_its_licence():
+    assert (ROOT / "lab" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
 def test_examples_in_docstrings_are_fenced():

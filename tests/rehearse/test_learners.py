@@ -3,6 +3,7 @@
 import sys
 import time
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 import recombine
 from recombine.base.errors import RecombineError
+from recombine.verbs.rehearse import learners
+from recombine.verbs.rehearse.learners import CommandLearner
 
 SEEN = [(a, b) for a, b in product(range(7), range(7)) if (a + 2 * b) % 5]
 FACTORS = ["a", "b"]
@@ -189,6 +192,13 @@ def test_answers_of_a_command_that_are_no_class_are_refused(tmp_path) -> None:
     with pytest.raises(RecombineError, match="answered 'banana'") as caught:
         recombine.rehearse(labels(), command(tmp_path, script), factors=FACTORS, target="y", rounds=2)
     assert "as they stand in {train}" in str(caught.value)
+
+
+def test_a_backslash_parts_folders_on_windows(monkeypatch) -> None:
+    line = r"C:\tools\python.exe 'my train.py' {train}"
+    assert CommandLearner(line).name == r"C:toolspython.exe my train.py"
+    monkeypatch.setattr(learners, "os", SimpleNamespace(sep="\\"))
+    assert CommandLearner(line).name == r"C:\tools\python.exe my train.py"
 
 
 def test_a_command_has_a_time_limit(tmp_path) -> None:

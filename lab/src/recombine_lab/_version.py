@@ -1,3 +1,3 @@
 """The version, that of `recombine`: both are released together."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -52,18 +52,21 @@ _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 
 
 def write_text(path: str | Path, text: str, *, force: bool = True) -> Path:
-    """Write a text file beside its place, then move it there; with `force=False` only where nothing stands yet."""
+    """Write a text file beside its place, then move it there; with `force=False` only where nothing stands yet.
+
+    Its lines end as they were given, on every system: a CSV file's `\\r\\n` would become `\\r\\r\\n` on Windows.
+    """
     target = place_of(path)
     with staged(target, force=force) as new, explained(target):
-        (new / target.name).write_text(text, encoding="utf-8")
+        (new / target.name).write_text(text, encoding="utf-8", newline="")
     return target
 
 
 def place_of(path: str | Path) -> Path:
     """The place that a path means: with `..` in it, it may lead through a folder that is not there.
 
-    >>> place_of("lost/../saved").name, place_of("plain/saved")
-    ('saved', PosixPath('plain/saved'))
+    >>> place_of("lost/../saved").name, place_of("plain/saved").as_posix()
+    ('saved', 'plain/saved')
     """
     place = Path(path)
     if ".." not in place.parts:
@@ -185,7 +188,8 @@ def _staging(target: Path) -> Iterator[Path]:
     folder = target.parent / f"{_prefix(target.name)}{_host()}-{secrets.token_hex(8)}"
     with explained(target), _locked(target.parent):
         _sweep(target)
-        folder.mkdir(mode=0o700)
+        # On Windows the mode is a list of who may read, which what is moved out of here would keep.
+        folder.mkdir(mode=0o700 if os.name == "posix" else 0o777)
         held = _lock(folder)
     try:
         with explained(target):
@@ -235,6 +239,8 @@ def _move_aside(parts: Sequence[Path], old: Path) -> None:
 def _put(made: Path, place: Path) -> None:
     """Move to a place that must be free: where two writers come at once, the second is refused."""
     if made.is_dir():
+        with suppress(OSError):  # an empty folder is free; Windows renames onto nothing that is there
+            place.rmdir()
         made.rename(place)  # which a folder that holds something refuses, as does a file
         return
     try:

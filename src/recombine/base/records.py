@@ -300,7 +300,7 @@ def _write(record: Record, folder: Path) -> None:
         with path.open("rb") as file:
             sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
     text = json_text(sealed(known_numbers(record.to_json() | {"tables": sums})))
-    (folder / FILE).write_text(text + "\n", encoding="utf-8")
+    (folder / FILE).write_text(text + "\n", encoding="utf-8", newline="")
 
 
 def _read_table(folder: Path, name: FileName, digest: str) -> pa.Table:

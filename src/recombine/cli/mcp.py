@@ -105,8 +105,9 @@ class Workplace:
     def run(self, verb: str, *words: str, limited: bool = True) -> dict[str, Any]:
         """What a command says as JSON, cut short; what it complains of as an error for the client."""
         limits = ["--time-limit", f"{self.seconds:g}", "--memory-limit", self.memory] if limited else []
+        # -X utf8: what it says is read as UTF-8 below, whatever the system writes by itself
         # -P: a module that lies in the folder of somebody's tables is not taken for one of ours
-        command = [sys.executable, "-P", "-m", "recombine", verb, *words, *limits, "--json"]
+        command = [sys.executable, "-X", "utf8", "-P", "-m", "recombine", verb, *words, *limits, "--json"]
         with tempfile.TemporaryDirectory() as empty:
             try:
                 done = subprocess.run(  # noqa: S603 - a list of words, and no shell

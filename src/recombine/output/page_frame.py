@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, wraps
 from importlib.resources import files
+from pathlib import PurePath
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template, UndefinedError
@@ -124,7 +125,7 @@ def table_name(source: str) -> str:
     >>> table_name("/data/2026/shoes.csv"), table_name("postgresql://host/shop orders")
     ('shoes.csv', 'postgresql://host/shop orders')
     """
-    return source if "://" in source or _FROM_TO in source else source.rstrip("/").rpartition("/")[2] or source
+    return source if "://" in source or _FROM_TO in source else PurePath(source).name or source
 
 
 def coded(text: str) -> Markup:

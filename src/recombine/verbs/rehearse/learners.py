@@ -17,6 +17,7 @@ writes a CSV file to {out} with a line for each row of {test}, in its order, und
 """
 
 import copy
+import os
 import shlex
 import subprocess
 import tempfile
@@ -82,7 +83,7 @@ class CommandLearner:
     @property
     def name(self) -> str:
         """The program and its script."""
-        return " ".join(word for word in shlex.split(self.line)[:2] if "{" not in word)
+        return " ".join(word for word in _words(self.line)[:2] if "{" not in word)
 
     def answer(self, train: RehearsalExamples, test: RehearsalExamples, *, seed: int) -> Numbers:
         """Write the files, run it, read its answers."""
@@ -98,12 +99,13 @@ class CommandLearner:
             return _read(files["out"], target, test.classes, len(test.rows.table), self.line)
 
     def _run(self, places: dict[str, str]) -> None:
-        words = shlex.split(self.line)
+        words = _words(self.line)
         for name, path in places.items():
             words = [word.replace(f"{{{name}}}", path) for word in words]
         limit = self.time_limit or TIME_LIMIT
         try:
-            running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
+            pipe = subprocess.PIPE
+            running = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, errors="replace")  # noqa: S603
         except OSError as error:
             raise SourceError(
                 f"cannot run {words[0]!r}",
@@ -129,6 +131,11 @@ class CommandLearner:
                 why=lines[-1][-_SAID:] if lines else "it said nothing on standard error",
                 instead="run it by hand on a table split in two, and mend it",
             )
+
+
+def _words(line: str) -> list[str]:
+    """The words of a command; a backslash escapes what follows, but parts folders on Windows."""
+    return shlex.split(line if os.sep == "/" else line.replace("\\", "\\\\"))
 
 
 def _stop(running: "subprocess.Popen[str]") -> None:

@@ -52,7 +52,7 @@ class Manifest:
 
 def write(split: Split, path: Path) -> None:
     """Write a manifest, where it will be moved from together with its table."""
-    path.write_text(json_text(sealed(known_numbers(split.record().to_json()))) + "\n", encoding="utf-8")
+    path.write_text(json_text(sealed(known_numbers(split.record().to_json()))) + "\n", encoding="utf-8", newline="")
 
 
 def read(path: str | Path) -> Manifest:
