@@ -195,7 +195,7 @@ def test_answers_of_a_command_that_are_no_class_are_refused(tmp_path) -> None:
 
 
 def test_a_backslash_parts_folders_on_windows(monkeypatch) -> None:
-    line = r"C:\tools\python.exe 'my train.py' {train}"
+    line = r"C:\tools\python.exe 'my train.py' {train} {test} {out}"
     assert CommandLearner(line).name == r"C:toolspython.exe my train.py"
     monkeypatch.setattr(learners, "os", SimpleNamespace(sep="\\"))
     assert CommandLearner(line).name == r"C:\tools\python.exe my train.py"
