@@ -5,7 +5,7 @@
 
 packages=(".[postgres,spark,mlflow]" "./lab[ray,s3]" ./studies)
 groups=(--group dev --group docs --group peers)
-torch=torch==2.13.0
+torch=${TORCH:-torch==2.13.0}
 
 # Some machines forbid it; then each of the hundreds of processes here would compile all that it imports anew.
 unset PYTHONDONTWRITEBYTECODE

@@ -193,6 +193,9 @@ STUDY = "studies/across/page.html"
 ABOVE = """\
 Pages as recombine writes them: live, each one file that opens offline. Point at a cell, pin it, sort, search, zoom,
 save a picture. *How to read this page* stands on each of them, and [The pages](page.md) tells more."""
+TARGETS = """\
+CelebA and Waterbirds have a column to predict, and their pages begin with what was tested. The others are lists of
+combinations, and their pages say that nothing was tested."""
 GENERATED = """\
 The [guides](index.md#guides) generate these tables, and say what was planted in them."""
 SOURCES = """\
@@ -245,7 +248,7 @@ def listed() -> str:
     )
     parts = (
         *("# Gallery", ABOVE),
-        *("## Seven real tables, audited", cards(audits)),
+        *("## Seven real tables, audited", TARGETS, cards(audits)),
         *("## Seven fields, each from data of which the truth is known", GENERATED, cards(fields)),
         *("## The other verbs, a run, a probe, a study", cards([*others, study])),
         SOURCES,
