@@ -151,6 +151,9 @@ def _equivalence(evidence: Evidence) -> Iterator[Comparison]:
         rows = networks_of(evidence, network=network, task="equivalence")
         accuracies = rows.numbers("accuracy_unseen")
         yield learned(over_seeds(f"{network}: unseen accuracy", accuracies, rule, threshold, SHARE), rows)
+
+
+def _equivalence_on_digits(evidence: Evidence) -> Iterator[Comparison]:
     ends = distances(evidence, "equivalence")
     if not ends:  # of digits nothing is asked in the smoke preset
         return
@@ -183,6 +186,7 @@ CHECKS: Mapping[str, Check] = {
     "shortcut": _shortcut,
     "squared loss": _squared,
     "equivalence": _equivalence,
+    "equivalence on digits": _equivalence_on_digits,
     "closed forms": _closed_forms,
     "forecast": _forecast,
 }
