@@ -152,3 +152,17 @@ def test_what_is_equal_but_for_rounding_is_chosen_in_order() -> None:
     assert [first_best(worth), first_best(worth[::-1])] == [1, 0]
     assert first_best(np.array([-np.inf, -np.inf, 0.0])) == 2
     assert first_best(np.array([1.0, 1.0 + 1e-6])) == 1
+
+
+def test_a_budget_for_everything_sells_what_a_smaller_one_sells() -> None:
+    """What cannot be collected may be what varies most: held beside all of today, everything else would seem idle."""
+    seen, barred = ["00", "13", "20", "02", "24", "11", "03", "14", "22"], ["04", "01", "21"]
+    table = {"a": [one[0] for one in seen], "b": [one[1] for one in seen]}
+    costs = [{"a": one[0], "b": one[1], "cost": None} for one in barred]
+    found = [
+        recombine.plan(table, factors=["a", "b"], goal="variance", budget=budget, costs=costs) for budget in (2, 3, 50)
+    ]
+    few, most, more = (one.table.select(["a", "b"]).to_pylist() for one in found)
+    assert [len(few), len(most)] == [2, 3]
+    assert most[:2] == few
+    assert more == most

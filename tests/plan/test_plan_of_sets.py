@@ -229,3 +229,27 @@ def test_each_line_lowers_the_worst_leverage_as_refitting_says(seed) -> None:
             assert not started or line["mean_leverage"] == pytest.approx(mean)
             started = True
     assert started
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("beside", [False, True])
+def test_sets_that_no_row_held_are_planned_once_each_and_counted_as_refitting_says(seed, *, beside) -> None:
+    """With hardly a set seen, a plan adds many that have no code of their own yet."""
+    rng = np.random.default_rng(seed)
+    genes, lines = "ABCDE", "kr" if beside else "k"
+    space = [(line, one) for line in lines for size in (1, 2, 3) for one in combinations(genes, size)]
+    seen = [space[place] for place in rng.choice(len(space), 3, replace=False)]
+    seen += [(line, ("A",)) for line in lines if (line, ("A",)) not in seen]
+    table = {"line": [line for line, _ in seen], "given": [list(one) for _, one in seen]}
+    sets = {"genes": {"columns": "given", "smallest": 1, "largest": 3}}
+    asked = {"factors": ["line"]} if beside else {}
+    table = table if beside else {"given": table["given"]}
+    found = recombine.plan(table, sets=sets, domain={"genes": list(genes)}, goal="leverage", budget=12, **asked)
+    collected = [(row.get("line", "k"), tuple(row["genes"].split(" + "))) for row in found.table.to_pylist()]
+    assert len({*collected, *seen}) == len(collected) + len(seen)
+    assert 4 < len(collected) <= 12
+    for place, line in enumerate(found.table.to_pylist(), start=1):
+        if np.isfinite(line["after"] if line["after"] is not None else np.nan):
+            known = [(one, mine) for mine, one in [*seen, *collected[:place]]]
+            rest = [(one, mine) for mine, one in space if (mine, one) not in {*seen, *collected[:place]}]
+            assert line["after"] == pytest.approx(_worst_and_mean(known, rest, genes)[0])

@@ -230,8 +230,16 @@ class Support:
         chosen = tuple(sorted({self.space.position(f) if isinstance(f, str) else f for f in factors}))
         if chosen not in self._groups:
             parent = self.groups(chosen[:-1]) if len(chosen) > 1 else None
-            self._groups[chosen] = group(self.codes, sizes=self.space.sizes, factors=chosen, parent=parent)
+            self._groups[chosen] = group(self.codes, sizes=self._code_bounds, factors=chosen, parent=parent)
         return self._groups[chosen]
+
+    @cached_property
+    def _code_bounds(self) -> tuple[int, ...]:
+        """What the codes of each factor are below: of sets, a plan adds some that were not read."""
+        bounds = list(self.space.sizes)
+        for k in self.space.set_factors:
+            bounds[k] = max(bounds[k], int(self.codes[:, k].max(initial=-1)) + 1)
+        return tuple(bounds)
 
     def combination(self, index: int) -> dict[str, Value]:
         """One seen combination in the user's own values."""

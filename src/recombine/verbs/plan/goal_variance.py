@@ -109,6 +109,7 @@ class Posterior:
 class _VarianceLine:
     place: int
     told: float
+    before: float  # the mean today of what is unseen after the line: to be held beside `mean`
     mean: float
     worst: float
 
@@ -143,7 +144,7 @@ def plan_variance(
 
 def _not_worth(lines: list[_VarianceLine], variance: Numbers) -> str | None:
     """In words, that the lines would change next to nothing."""
-    if not lines or not np.isfinite(lines[-1].mean) or lines[-1].mean < (1 - _NOTICED) * variance.mean():
+    if not lines or not np.isfinite(lines[-1].mean) or lines[-1].mean < (1 - _NOTICED) * lines[-1].before:
         return None
     many = len(lines)
     return (
@@ -161,7 +162,7 @@ def _greedy(
     tell: Progress,
     plausible: Numbers | None = None,
 ) -> list[_VarianceLine]:
-    variance = variance.copy()
+    today, variance = variance, variance.copy()
     open_ = np.ones(len(candidates), dtype=bool)
     columns: list[tuple[Numbers, float]] = []
     lines: list[_VarianceLine] = []
@@ -182,7 +183,8 @@ def _greedy(
         variance = np.where(open_, np.maximum(variance - column**2 / scale, 0.0), variance)
         rest = variance[open_]
         mean, worst = (float(rest.mean()), float(rest.max())) if len(rest) else (np.nan, np.nan)
-        lines.append(_VarianceLine(best, float(gain[best]), mean, worst))
+        before = float(today[open_].mean()) if len(rest) else np.nan
+        lines.append(_VarianceLine(best, float(gain[best]), before, mean, worst))
         tell("choosing what tells most", 1 - left / budget)
 
 
