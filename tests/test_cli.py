@@ -385,6 +385,13 @@ def test_an_interrupt_while_starting_ends_in_a_word(folder, moment: float) -> No
     assert (process.returncode, told) in ((0, ""), (130, "Stopped. Nothing was left half-written.\n"))
 
 
+def test_commands_that_few_ask_for_are_loaded_when_they_are_asked_for() -> None:
+    ask = "import sys; import recombine.cli.app; print(*sys.modules)"
+    loaded = set(subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout.split())
+    assert "recombine.cli.audit" in loaded
+    assert not {"recombine.cli.doctor", "recombine.cli.mcp"} & loaded
+
+
 def test_next_to_nothing_is_loaded_before_an_interrupt_is_heard() -> None:
     """What is loaded before `main` ends in a traceback if it is interrupted."""
     ask = "import importlib, sys; before = set(sys.modules); import recombine.cli; print(*set(sys.modules) - before)"

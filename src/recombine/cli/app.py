@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,9 @@ from recombine.base.redaction import guarded, redacted_words
 from recombine.cli import suggest_commands
 from recombine.cli.audit import audit
 from recombine.cli.diff import diff
-from recombine.cli.doctor import doctor, versions
 from recombine.cli.evaluate import evaluate
 from recombine.cli.help import Command, CommandGroup
 from recombine.cli.lint import lint
-from recombine.cli.mcp import mcp
 from recombine.cli.memory import check_memory, out_of_memory
 from recombine.cli.plan import plan
 from recombine.cli.predict import predict
@@ -36,6 +35,8 @@ from recombine.cli.terminal import complain, say
 
 _INTERRUPTED = 130
 _GROUP = "recombine.commands"
+_LATER = ("doctor", "mcp")
+"""Commands whose modules are loaded when they are asked for: no other command needs what they import."""
 
 
 @contextmanager
@@ -55,14 +56,16 @@ class _Commands(CommandGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The demo last: it is for the first day alone."""
-        *own, last = super().list_commands(ctx)
-        return [*own, *plugins.names(_GROUP), last]
+        *own, last = (name for name in super().list_commands(ctx) if name not in _LATER)
+        return [*own, *_LATER, *plugins.names(_GROUP), last]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name; where the package that brings it is missing, a sentence says so."""
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
+        if cmd_name in _LATER:
+            return _single(getattr(import_module(f"recombine.cli.{cmd_name}"), cmd_name))
         if cmd_name in plugins.names(_GROUP):
             return _added_command(cmd_name)
         hint = plugins.install_hint(cmd_name)
@@ -71,9 +74,9 @@ class _Commands(CommandGroup):
                 f"recombine {cmd_name}", why="the package that brings this command is not installed", instead=hint
             )
         # a misspelt one: Typer looks among these for the name that may be meant
-        for name in plugins.names(_GROUP):
+        for name in (*_LATER, *plugins.names(_GROUP)):
             with suppress(SettingError):  # one that cannot be imported is not the one that is meant
-                self.commands[name] = _added_command(name)
+                self.commands[name] = self.get_command(ctx, name)
         return None
 
     def make_context(self, *given: Any, **named: Any) -> Any:
@@ -99,8 +102,13 @@ def _added_command(name: str) -> Any:
         ) from error
     if isinstance(added, typer.Typer):
         return typer.main.get_group(added)
+    return _single(added)
+
+
+def _single(function: Any) -> Any:
+    """The command that one function is."""
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(cls=Command)(added)
+    single.command(cls=Command)(function)
     return typer.main.get_command(single)
 
 
@@ -119,8 +127,6 @@ app.command(cls=Command)(split)
 app.command(cls=Command)(lint)
 app.command(cls=Command)(evaluate)
 app.command(cls=Command)(diff)
-app.command(cls=Command)(doctor)
-app.command(cls=Command)(mcp)
 app.command(cls=Command)(demo)
 
 
@@ -138,6 +144,8 @@ def _options(
     if verbose and not version:
         raise SettingError("--verbose", why="it tells more of the version", instead="recombine --version --verbose")
     if version:
+        from recombine.cli.doctor import versions  # noqa: PLC0415 - see _LATER
+
         for line in versions() if verbose else [f"recombine {recombine.__version__}"]:
             say(line)
         raise typer.Exit
@@ -147,7 +155,8 @@ def _options(
 
 def _run_and_say_all() -> None:
     try:
-        app()
+        # by this name however it was started (`python -m recombine`): the completion of shells goes by it
+        app(prog_name="recombine")
     finally:
         sys.stdout.flush()
 
