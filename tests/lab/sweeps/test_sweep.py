@@ -5,11 +5,13 @@ import os
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from recombine.base.errors import OutputError, RecordError, SettingError
+from recombine.base.errors import OutputError, RecordError, SettingError, SourceError
 from recombine.base.records import Provenance
 from recombine_lab.runs.run import Configuration, Run
 from recombine_lab.runs.run_files import folder_of
@@ -17,6 +19,7 @@ from recombine_lab.runs.store import Store
 from recombine_lab.sweeps import sweep as room
 from recombine_lab.sweeps.grid import read_plan
 from recombine_lab.sweeps.queue import Report, WorkerPool
+from recombine_lab.sweeps.ray_pool import connect
 from recombine_lab.sweeps.sweep import InterruptedSweep, StoppedSweepError, sweep
 from recombine_lab.sweeps.worker import folders_of, outcome_of, work
 from recombine_lab.training.fit import fit
@@ -378,3 +381,13 @@ def test_a_full_disk_loses_nothing_and_the_sweep_goes_on_when_there_is_room(tmp_
         assert sound(store)
         alone = fit(SMALL["tasks"], SMALL["splits"], SMALL["models"], SMALL["recipes"], seeds=range(8), progress=None)
         assert all(same(store.get(run.key), run) for run in alone)
+
+
+def test_a_node_that_starts_too_slowly_ends_in_words() -> None:
+    """On a busy machine Ray gives up with a plain exception of its own."""
+
+    def init(**_: Any) -> None:
+        raise Exception("The current node timed out during startup.")
+
+    with pytest.raises(SourceError, match=r"(?s)does not start on this machine.*--workers 0"):
+        connect(SimpleNamespace(init=init), None, 1)
