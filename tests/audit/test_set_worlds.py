@@ -12,7 +12,7 @@ from recombine.data.space import Factor, Space
 from recombine.data.support import NumberTarget, Support
 from recombine.numerics.effects import IncidenceDesign
 from recombine.numerics.incidence_fit import nearest_answers, rows_held_out
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.numerics.sparse_solver import SparseLeverage
 from recombine.verbs.audit.combination_status import counts
 from recombine.verbs.audit.determinacy import determinacy
@@ -47,7 +47,7 @@ class World:
     def _support(self, rng: np.random.Generator) -> Support:
         factors, columns = [], []
         for k, elements in enumerate(self.sets):
-            members, codes = distinct_sets(Rows.listed([list(row[k]) for row in self.seen], elements))
+            members, codes = distinct_sets(IncidenceRows.listed([list(row[k]) for row in self.seen], elements))
             names = [f"e{place}" for place in range(elements)]
             made = Sets(names, members, smallest=self.sizes[k].start, largest=self.sizes[k].stop - 1)
             factors.append(Factor(f"set{k}", made))
@@ -209,7 +209,7 @@ def _difference(world: World, one: tuple, other: tuple) -> int:
 
 
 def test_two_triangles_that_share_nothing_fix_every_pair_across_them() -> None:
-    members, codes = distinct_sets(Rows.listed([[], [0, 1], [1, 2], [0, 2], [3, 4], [4, 5], [3, 5]], 6))
+    members, codes = distinct_sets(IncidenceRows.listed([[], [0, 1], [1, 2], [0, 2], [3, 4], [4, 5], [3, 5]], 6))
     space = Space((Factor("genes", Sets("abcdef", members, largest=2)),))
     solved = determinacy(Support(space, np.asfortranarray(codes[:, None]), np.ones(7)))
     across = space.encode([[("a", "f")], [("c", "d")], [("b",)]])
@@ -219,7 +219,7 @@ def test_two_triangles_that_share_nothing_fix_every_pair_across_them() -> None:
 
 
 def test_pairs_alone_leave_the_level_open() -> None:
-    members, codes = distinct_sets(Rows.listed([[0, 1], [1, 2], [0, 2], [2, 3]], 4))
+    members, codes = distinct_sets(IncidenceRows.listed([[0, 1], [1, 2], [0, 2], [2, 3]], 4))
     space = Space((Factor("genes", Sets("abcd", members, smallest=0, largest=2)),))
     solved = determinacy(Support(space, np.asfortranarray(codes[:, None]), np.ones(4)))
     # every pair follows from these four, no single and no control: level and mean effect are one

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import recombine
 from recombine.base.errors import ColumnError, RecombineError, SettingError, SourceError, TableError
 from recombine.cli.app import app
-from recombine.data.captions import Vocabulary, with_concepts
+from recombine.data.captions import ConceptWords, with_concepts
 from recombine.data.engine import OpenTable
 from recombine.data.sources import opened
 from recombine.data.text_sources import TextSource
@@ -134,12 +134,12 @@ def test_words_of_one_kind_are_a_set(tmp_path):
 def test_a_file_lists_words_by_kind_or_without(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("colour: red, # the usual one\n dark green\nobject: cube = block\n", encoding="utf-8")
-    assert Vocabulary.parse(f"text={path}").kinds == {
+    assert ConceptWords.parse(f"text={path}").kinds == {
         "colour": {"red": "red", "dark green": "dark green"},
         "object": {"cube": "cube", "block": "cube"},
     }
     path.write_text("red\ndark-green\n", encoding="utf-8")
-    assert Vocabulary.parse(str(path)).kinds == {"concepts": {"red": "red", "dark green": "dark green"}}
+    assert ConceptWords.parse(str(path)).kinds == {"concepts": {"red": "red", "dark green": "dark green"}}
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_an_engine_other_than_duckdb_is_refused_in_words(tmp_path):
         name = "postgres"
 
     with pytest.raises(RecombineError, match="this table lies in postgres"):
-        with_concepts(OpenTable(None, Elsewhere(), "t"), Vocabulary.parse(PAIRS))
+        with_concepts(OpenTable(None, Elsewhere(), "t"), ConceptWords.parse(PAIRS))
 
 
 def test_skills_of_prompts_in_lines_of_json_are_a_set(tmp_path):

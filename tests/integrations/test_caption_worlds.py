@@ -18,7 +18,7 @@ import pytest
 
 import recombine
 from recombine.base.errors import SettingError
-from recombine.data.captions import Vocabulary
+from recombine.data.captions import ConceptWords
 from recombine.data.text_sources import TextSource
 
 Pair = tuple[str, str]
@@ -113,7 +113,7 @@ def _proposed(path: Path) -> set[str]:
         recombine.read(TextSource(str(path), concepts="text"), factors=["attribute", "object"])
     except SettingError as error:
         written = str(error).partition('--concepts "text=')[2].rstrip('"')
-        return {word for kind in Vocabulary.parse(written).kinds.values() for word in kind} if written else set()
+        return {word for kind in ConceptWords.parse(written).kinds.values() for word in kind} if written else set()
     raise AssertionError("words are proposed by saying so")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import recombine
 from recombine.base.errors import RecombineError
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.verbs.predict.answers import answers
 from recombine.verbs.rehearse.holdouts import Seen, choose_rounds, sparable
 
@@ -140,7 +140,7 @@ def test_spared_is_what_brute_force_spares() -> None:
     rng = np.random.default_rng(1)
     for _ in range(20):
         codes = np.unique(rng.integers(0, 4, size=(9, 2)), axis=0)
-        rows = Rows.equal(codes + np.array([0, 4]), 8)
+        rows = IncidenceRows.equal(codes + np.array([0, 4]), 8)
         order = rng.permutation(len(codes))
         taken: list[int] = []
         for place in order:

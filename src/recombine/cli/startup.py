@@ -117,7 +117,7 @@ def _escaped(mark: str) -> str:
     return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
 
 
-class _Stream:
+class _PlainStream:
     """A stream that says what it can. One that `tells` ends the command where it cannot, unless its reader has left."""
 
     def __init__(self, stream: TextIO | None, number: int, *, tells: bool) -> None:
@@ -169,5 +169,5 @@ def prepare() -> None:
         while (taken := os.open(os.devnull, os.O_RDWR)) <= 2:
             pass
         os.close(taken)
-    sys.stdout = _Stream(sys.stdout, 1, tells=True)
-    sys.stderr = _Stream(sys.stderr, 2, tells=False)
+    sys.stdout = _PlainStream(sys.stdout, 1, tells=True)
+    sys.stderr = _PlainStream(sys.stderr, 2, tells=False)

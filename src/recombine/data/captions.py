@@ -45,7 +45,7 @@ def _extract_all(text: str, pattern: str, group: int) -> list[str]:  # type: ign
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class ConceptWords:
     """Words by kind, and for each the concept that it stands for."""
 
     written: str
@@ -55,10 +55,10 @@ class Vocabulary:
     """Empty where words are to be proposed."""
 
     @classmethod
-    def parse(cls, written: str) -> "Vocabulary":
+    def parse(cls, written: str) -> "ConceptWords":
         """A file of words, or the words themselves; a column may stand before both, or alone.
 
-        >>> Vocabulary.parse("text=colour: red, dark green; object: cube = block").kinds
+        >>> ConceptWords.parse("text=colour: red, dark green; object: cube = block").kinds
         {'colour': {'red': 'red', 'dark green': 'dark green'}, 'object': {'cube': 'cube', 'block': 'cube'}}
         """
         before, equals, rest = written.partition("=")
@@ -95,7 +95,7 @@ class Vocabulary:
         goes on otherwise ("red cubed").
 
         >>> kinds = {"colour": {"red": "red"}, "size": {"big": "big", "huge": "big"}, "object": {"cube": "cube"}}
-        >>> Vocabulary("", None, kinds).tags("(huge, red cubes"), Vocabulary("", None, kinds).tags("red cubed")
+        >>> ConceptWords("", None, kinds).tags("(huge, red cubes"), ConceptWords("", None, kinds).tags("red cubed")
         ([('red', 'big', 'cube')], [])
         """
         *modifiers, heads = self.kinds.values()
@@ -171,7 +171,7 @@ def _check(name: str, words: list[str], known: Mapping[str, str], what: str) -> 
         raise SettingError(what, why=why, instead="take it off one of them")
 
 
-def with_concepts(found: OpenTable, words: Vocabulary) -> OpenTable:
+def with_concepts(found: OpenTable, words: ConceptWords) -> OpenTable:
     """The table with a column for each kind, and a row for each phrase; or with a column of lists."""
     if found.backend.name != "duckdb":
         raise SourceError(
@@ -194,7 +194,7 @@ def with_concepts(found: OpenTable, words: Vocabulary) -> OpenTable:
     )
 
 
-def caption_column(found: OpenTable, words: Vocabulary) -> str:
+def caption_column(found: OpenTable, words: ConceptWords) -> str:
     """The column that holds the captions: the one that is named, or the only one with a phrase."""
     if words.prefix is not None:
         if words.prefix not in found.table.columns:
@@ -214,7 +214,7 @@ def caption_column(found: OpenTable, words: Vocabulary) -> str:
     return text_column(found, TextSearch("--concepts", words.written, words.prefix, regex, advice))
 
 
-def _as_rows(found: OpenTable, phrases: Any, words: Vocabulary) -> Any:
+def _as_rows(found: OpenTable, phrases: Any, words: ConceptWords) -> Any:
     """A row for each phrase; a caption without one stays, and misses its factors."""
     distinct = found.table.select(phrase=phrases.unnest()).distinct().limit(_MOST_PHRASES + 1)
     listed = found.backend.to_pyarrow(distinct)["phrase"].to_pylist()
@@ -236,7 +236,7 @@ def _as_rows(found: OpenTable, phrases: Any, words: Vocabulary) -> Any:
     return rows.left_join(tags, rows.recombine_said == tags.recombine_phrase).drop("recombine_said", "recombine_phrase")
 
 
-def _as_set(found: OpenTable, phrases: Any, words: Vocabulary) -> Any:
+def _as_set(found: OpenTable, phrases: Any, words: ConceptWords) -> Any:
     """A list of concepts for each caption, each once."""
     ((name, heads),) = words.kinds.items()
     whole = f"{words.regex.removesuffix(f'{_WORD}*')}(?:e?s)?$"
@@ -247,7 +247,7 @@ def _as_set(found: OpenTable, phrases: Any, words: Vocabulary) -> Any:
     return found.table.mutate(**{name: concepts.unique()})
 
 
-def _proposed(found: OpenTable, words: Vocabulary) -> SettingError:
+def _proposed(found: OpenTable, words: ConceptWords) -> SettingError:
     """What to write, where a column of captions was named and no words."""
     column = found.table[caption_column(found, words)]
     kinds = propose_words(found, column, most=_MOST_PROPOSED)

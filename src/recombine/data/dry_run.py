@@ -23,7 +23,7 @@ _BYTES_A_NUMBER = 8
 
 
 @dataclass(frozen=True)
-class DryRun:
+class QueryPreview:
     """The one GROUP BY as the engine would get it. None where the engine does not tell without looking.
 
     `lines` is the engine's own estimate of how many come back, `answer_bytes` what they take at eight bytes a column.
@@ -37,7 +37,7 @@ class DryRun:
     answer_bytes: int | None
 
 
-def dry_run(source: Any, question: TableQuery, *, by: Sequence[str] = ()) -> DryRun:
+def dry_run(source: Any, question: TableQuery, *, by: Sequence[str] = ()) -> QueryPreview:
     """The question that reading a table asks, and what is known of its cost; `by` are columns counted beside factors.
 
     >>> table = {"a": ["x", "x", "y"], "b": ["p", "q", "p"]}
@@ -58,7 +58,7 @@ def dry_run(source: Any, question: TableQuery, *, by: Sequence[str] = ()) -> Dry
         rows, scanned = _parquet_facts(found, wanted)
         lines = _estimated_lines(found.backend, counted)
         width = len(counted.columns) * _BYTES_A_NUMBER
-        return DryRun(found.backend.name, sql, rows, scanned, lines, None if lines is None else lines * width)
+        return QueryPreview(found.backend.name, sql, rows, scanned, lines, None if lines is None else lines * width)
 
 
 def _parquet_facts(found: OpenTable, wanted: Sequence[str] | None) -> tuple[int | None, int | None]:

@@ -31,7 +31,7 @@ from recombine.data.columns import FactorKey
 from recombine.data.sets import Sets, distinct_sets, is_nothing, sorted_sets
 from recombine.data.space import MISSING, Factor, Value
 from recombine.numerics.groups import Codes, Ints
-from recombine.numerics.rows import Rows, ends
+from recombine.numerics.rows import IncidenceRows, ends
 
 SetSource = str | Sequence[str] | Mapping[str, Any]
 MOST_ELEMENTS = 10**6
@@ -315,7 +315,7 @@ def set_codes(column: pa.ChunkedArray, sets: Sets) -> Ints:
     return np.where(lost, -1, codes)
 
 
-def _as_rows(entries: _Entries, elements: Sequence[Any]) -> Rows:
+def _as_rows(entries: _Entries, elements: Sequence[Any]) -> IncidenceRows:
     """The sets of a column; a missing one, where it counts as a value, is that of an element of its own."""
     place = {text(value): code for code, value in enumerate(elements)}
     recode = np.array([-1 if value is None else place.get(text(value), -1) for value in entries.values], dtype=np.int64)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from recombine.base.errors import SpaceError
 from recombine.base.words import BETWEEN, text
 from recombine.numerics.groups import ANY, Codes, Ints
-from recombine.numerics.rows import Rows, ends
+from recombine.numerics.rows import IncidenceRows, ends
 
 NOTHING = frozenset(["", "ctrl", "control", "non-targeting"])
 """What a table writes where nothing was given, in small letters: beside elements it vanishes."""
@@ -32,7 +32,7 @@ _MOST_LISTED = 5 * 10**7  # entries of sets that are written out
 class Sets(Sequence[tuple[Any, ...]]):
     """Distinct sets of some elements, and a code for any other one.
 
-    >>> sets = Sets(("a", "b", "c"), Rows.listed([[], [0], [0, 2]], width=3), largest=2)
+    >>> sets = Sets(("a", "b", "c"), IncidenceRows.listed([[], [0], [0, 2]], width=3), largest=2)
     >>> sets[2], sets.label(0), sets.could, len(sets)
     (('a', 'c'), 'control', 7, 3)
     >>> sets.code(("c", "a")), sets.code("c + b"), sets.label(3), sets.code("d"), len(sets)
@@ -44,7 +44,7 @@ class Sets(Sequence[tuple[Any, ...]]):
     def __init__(
         self,
         elements: Sequence[Any],
-        members: Rows,
+        members: IncidenceRows,
         *,
         smallest: int = 0,
         largest: int,
@@ -146,7 +146,7 @@ class Sets(Sequence[tuple[Any, ...]]):
         places = [{self._element_codes.get(text(one), ANY) for one in self.parts_of(value)} for value in values]
         known = [ANY not in several for several in places]
         rows = [sorted(several) if own else [] for several, own in zip(places, known, strict=True)]
-        return np.where(known, self.codes_of(Rows.listed(rows, len(self.elements))), ANY).astype(np.int32)
+        return np.where(known, self.codes_of(IncidenceRows.listed(rows, len(self.elements))), ANY).astype(np.int32)
 
     def parts_of(self, value: Any) -> list[Any]:
         """The elements that a value names, without what stands for nothing."""
@@ -156,7 +156,7 @@ class Sets(Sequence[tuple[Any, ...]]):
         listed = list(value) if isinstance(value, Iterable) else [value]
         return [one for one in listed if one is not None and not is_nothing(one)]
 
-    def rows(self, codes: Any) -> Rows:
+    def rows(self, codes: Any) -> IncidenceRows:
         """The elements of each set; none for the code -1."""
         codes = np.asarray(codes, dtype=np.int64)
         every = self._asked.after(self.members) if (codes >= len(self)).any() else self.members
@@ -164,9 +164,9 @@ class Sets(Sequence[tuple[Any, ...]]):
             return every.take(codes)
         found = every.take(np.maximum(codes, 0))
         lengths = np.where(codes >= 0, found.lengths, 0)
-        return Rows(ends(lengths), found.columns[(codes >= 0)[found.owners]], every.width)
+        return IncidenceRows(ends(lengths), found.columns[(codes >= 0)[found.owners]], every.width)
 
-    def codes_of(self, rows: Rows) -> Codes:
+    def codes_of(self, rows: IncidenceRows) -> Codes:
         """The codes of sets whose elements are sorted; those never met before get the next ones."""
         known = self._index.find(rows)
         new = np.flatnonzero(known < 0)
@@ -181,7 +181,7 @@ class Sets(Sequence[tuple[Any, ...]]):
     def every(self, among: Ints) -> Codes:
         """All sets of these sizes of some elements; for few enough."""
         found = [_all_of_size(among, size) for size in self.sizes if size <= len(among)]
-        return np.concatenate([self.codes_of(Rows.equal(one, len(self.elements))) for one in found])
+        return np.concatenate([self.codes_of(IncidenceRows.equal(one, len(self.elements))) for one in found])
 
     def draw(self, number: int, among: Ints, rng: np.random.Generator) -> Codes:
         """So many sets of some elements: equally many of each size, since nearly all sets are of the largest."""
@@ -193,7 +193,7 @@ class Sets(Sequence[tuple[Any, ...]]):
     def exchanged(self, codes: Codes, new: Ints) -> Codes:
         """Sets with each element exchanged for a new one; -1 for one that was not read.
 
-        >>> sets = Sets(("a", "b", "c"), Rows.listed([[0], [0, 1], [1, 2]], width=3), largest=2)
+        >>> sets = Sets(("a", "b", "c"), IncidenceRows.listed([[0], [0, 1], [1, 2]], width=3), largest=2)
         >>> sets.exchanged(np.array([0, 1]), np.array([2, 1, 0])).tolist()
         [-1, 2]
         """
@@ -203,19 +203,19 @@ class Sets(Sequence[tuple[Any, ...]]):
 
     def _draw_size(self, size: int, number: int, among: Ints, rng: np.random.Generator) -> Codes:
         if size == 0:
-            return np.repeat(self.codes_of(Rows.listed([[]], len(self.elements))), number)
+            return np.repeat(self.codes_of(IncidenceRows.listed([[]], len(self.elements))), number)
         found: list[Ints] = []
         while sum(map(len, found)) < number:  # what holds an element twice is drawn again
             drawn = np.sort(rng.choice(among, size=(2 * number, size)), axis=1)
             found.append(drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)])
             if size * size > len(among):  # nearly all would be drawn again
                 found = [np.sort(rng.permuted(np.tile(among, (number, 1)), axis=1)[:, :size], axis=1)]
-        return self.codes_of(Rows.equal(np.concatenate(found)[:number].astype(np.int64), len(self.elements)))
+        return self.codes_of(IncidenceRows.equal(np.concatenate(found)[:number].astype(np.int64), len(self.elements)))
 
     def changes(self, codes: Any, control: int) -> tuple[Ints, Codes]:
         """Each element that the control does not hold is one change; those that both hold stay beside it.
 
-        >>> sets = Sets(("a", "b", "ctl"), Rows.listed([[], [2], [0, 1], [0, 2]], width=3), largest=2)
+        >>> sets = Sets(("a", "b", "ctl"), IncidenceRows.listed([[], [2], [0, 1], [0, 2]], width=3), largest=2)
         >>> owners, alone = sets.changes(np.array([0, 2]), 0)
         >>> owners.tolist(), [sets.label(code) for code in alone.tolist()]
         ([1, 1], ['a', 'b'])
@@ -226,7 +226,9 @@ class Sets(Sequence[tuple[Any, ...]]):
         held[self.rows([control]).columns] = True
         new = ~held[rows.columns]
         owners, added = rows.owners[new], rows.columns[new]
-        shared = Rows(ends(np.bincount(rows.owners[~new], minlength=len(rows))), rows.columns[~new], rows.width)
+        shared = IncidenceRows(
+            ends(np.bincount(rows.owners[~new], minlength=len(rows))), rows.columns[~new], rows.width
+        )
         beside, changes = shared.take(owners), np.arange(len(owners))
         parts = np.concatenate([beside.columns, added])
         singles, _ = sorted_sets(np.concatenate([beside.owners, changes]), parts, len(owners), len(self.elements))
@@ -258,13 +260,13 @@ def _all_of_size(among: Ints, size: int) -> Ints:
 class _SetIndex:
     """Where a set stands among some: by hash, and then by its elements."""
 
-    members: Rows
+    members: IncidenceRows
     keys: npt.NDArray[np.uint64]  # a random number for each element
     sorted: npt.NDArray[np.uint64]
     order: Ints
 
     @classmethod
-    def of(cls, members: Rows, *, seed: int = 0) -> "_SetIndex":
+    def of(cls, members: IncidenceRows, *, seed: int = 0) -> "_SetIndex":
         """Number some distinct sets; two that happen to have one hash are told apart by other random numbers."""
         keys = _element_keys(members.width, seed)
         hashes = _hashes(members, keys)
@@ -273,11 +275,11 @@ class _SetIndex:
             return cls.of(members, seed=seed + 1)
         return cls(members, keys, hashes[order], order)
 
-    def hashes(self, rows: Rows) -> npt.NDArray[np.uint64]:
+    def hashes(self, rows: IncidenceRows) -> npt.NDArray[np.uint64]:
         """The sum of the random numbers of each set's elements."""
         return _hashes(rows, self.keys)
 
-    def find(self, rows: Rows) -> Ints:
+    def find(self, rows: IncidenceRows) -> Ints:
         """The place of each set, -1 where it is none of these."""
         if not len(self.sorted):
             return np.full(len(rows), -1, dtype=np.int64)
@@ -298,9 +300,9 @@ class _AskedSets:
     codes: dict[int, int] = field(default_factory=dict)
     lengths: list[Ints] = field(default_factory=list)
     columns: list[Ints] = field(default_factory=list)
-    every: Rows | None = None
+    every: IncidenceRows | None = None
 
-    def codes_of(self, rows: Rows, hashes: npt.NDArray[np.uint64]) -> Ints:
+    def codes_of(self, rows: IncidenceRows, hashes: npt.NDArray[np.uint64]) -> Ints:
         """Codes of sets that were not read. Two sets of one hash would be taken for one: 64 bits, of some 10^5."""
         found = np.empty(len(rows), dtype=np.int64)
         new: list[int] = []
@@ -317,11 +319,11 @@ class _AskedSets:
             self.every = None
         return found
 
-    def after(self, members: Rows) -> Rows:
+    def after(self, members: IncidenceRows) -> IncidenceRows:
         """Those that were read, and these after them."""
         if self.every is None:
             lengths = np.concatenate([members.lengths, *self.lengths])
-            self.every = Rows(ends(lengths), np.concatenate([members.columns, *self.columns]), self.width)
+            self.every = IncidenceRows(ends(lengths), np.concatenate([members.columns, *self.columns]), self.width)
         return self.every
 
 
@@ -329,13 +331,13 @@ def _element_keys(elements: int, seed: int) -> npt.NDArray[np.uint64]:
     return np.random.default_rng([seed, 20_190_802]).integers(0, 2**64, size=elements, dtype=np.uint64)
 
 
-def _hashes(rows: Rows, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _hashes(rows: IncidenceRows, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Sums modulo 2^64 of the elements' keys, and of the size: differences of running sums, which wrap around too."""
     running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(keys[rows.columns], dtype=np.uint64)])
     return np.asarray(running[rows.starts[1:]] - running[rows.starts[:-1]])
 
 
-def _same(one: Rows, other: Rows) -> npt.NDArray[np.bool_]:
+def _same(one: IncidenceRows, other: IncidenceRows) -> npt.NDArray[np.bool_]:
     """Which rows hold the same columns in the same order."""
     same = one.lengths == other.lengths
     alike = np.flatnonzero(same)
@@ -345,7 +347,7 @@ def _same(one: Rows, other: Rows) -> npt.NDArray[np.bool_]:
     return np.asarray(same)
 
 
-def sorted_sets(owners: Ints, parts: Ints, number: int, elements: int) -> tuple[Rows, Ints]:
+def sorted_sets(owners: Ints, parts: Ints, number: int, elements: int) -> tuple[IncidenceRows, Ints]:
     """Each of so many sets with its elements sorted and named once, and which of them named one twice.
 
     >>> rows, twice = sorted_sets(np.array([0, 0, 2, 2]), np.array([1, 0, 1, 1]), 3, 2)
@@ -357,13 +359,13 @@ def sorted_sets(owners: Ints, parts: Ints, number: int, elements: int) -> tuple[
     again = np.zeros(len(parts), dtype=bool)
     again[1:] = (owners[1:] == owners[:-1]) & (parts[1:] == parts[:-1])
     lengths = np.bincount(owners[~again], minlength=number)
-    return Rows(ends(lengths), parts[~again].astype(np.int64), elements), np.unique(owners[again])
+    return IncidenceRows(ends(lengths), parts[~again].astype(np.int64), elements), np.unique(owners[again])
 
 
-def distinct_sets(rows: Rows) -> tuple[Rows, Codes]:
+def distinct_sets(rows: IncidenceRows) -> tuple[IncidenceRows, Codes]:
     """The distinct sets among some, the smaller ones first, and where each stands among them.
 
-    >>> distinct, codes = distinct_sets(Rows.listed([[0, 1], [1], [0, 1]], width=2))
+    >>> distinct, codes = distinct_sets(IncidenceRows.listed([[0, 1], [1], [0, 1]], width=2))
     >>> distinct.columns.tolist(), codes.tolist()
     ([1, 0, 1], [1, 0, 1])
     """

@@ -25,7 +25,7 @@ from recombine.data.sets import Sets
 from recombine.data.space import Factor, Space, Value
 from recombine.data.vector_answers import VectorAnswers, load_vectors
 from recombine.numerics.groups import ANY, Codes, Groups, Ints, Numbers, group
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 
 _ROUNDED = 1e-9
 """Sums that differ by less, relative to what was added, are the same: engines add in different orders."""
@@ -279,7 +279,7 @@ class Support:
         )
 
     @cached_property
-    def value_rows(self) -> tuple[Rows, ...]:
+    def value_rows(self) -> tuple[IncidenceRows, ...]:
         """For each factor, the value that each combination holds, or the elements of its set."""
         return tuple(factor.kind.rows(self.codes[:, k]) for k, factor in enumerate(self.space.factors))
 
@@ -419,7 +419,7 @@ def _load_values(record: Record, name: str, written: list[str]) -> Sequence[Any]
     rows = [[place[_to_text(part)] for part in json.loads(one)] for one in written]
     return Sets(
         tuple(map(_from_text, listed)),
-        Rows.listed(rows, len(listed)),
+        IncidenceRows.listed(rows, len(listed)),
         smallest=mine.smallest,
         largest=mine.largest,
         separator=mine.separator,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recombine.data.captions import Vocabulary, caption_column, with_concepts
+from recombine.data.captions import ConceptWords, caption_column, with_concepts
 from recombine.data.engine import OpenTable
 from recombine.data.text_columns import TextPattern, text_column, with_slots
 
@@ -16,13 +16,13 @@ class TextSource(str):
 
     __slots__ = ("concepts", "patterns")
     patterns: tuple[TextPattern, ...]
-    concepts: Vocabulary | None
+    concepts: ConceptWords | None
 
     def __new__(cls, address: str, patterns: Iterable[str] = (), concepts: str | None = None) -> "TextSource":
         """An address and what is looked for, as it is written on the command line."""
         found = super().__new__(cls, address)
         found.patterns = tuple(map(TextPattern.parse, patterns))
-        found.concepts = None if concepts is None else Vocabulary.parse(concepts)
+        found.concepts = None if concepts is None else ConceptWords.parse(concepts)
         return found
 
 

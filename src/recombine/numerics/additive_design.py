@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers, totals
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.numerics.value_graph import components
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ class AdditiveDesign:
         """The same for any other combinations."""
         return codes.astype(np.int64) + self.offsets[:-1]
 
-    def rows(self, codes: Codes) -> Rows:
+    def rows(self, codes: Codes) -> IncidenceRows:
         """The rows of any combinations."""
-        return Rows.equal(self.at(codes), self.width)
+        return IncidenceRows.equal(self.at(codes), self.width)
 
     @property
     def apart(self) -> Ints:
@@ -307,12 +307,12 @@ class LeverageUpdates:
     Legend: v values and elements of all factors, m combinations.
     """
 
-    rows: Rows  # (m, v) what each combination adds up
+    rows: IncidenceRows  # (m, v) what each combination adds up
     inverse: Numbers  # (v, v)
     leverage: Numbers  # (m,)
 
     @classmethod
-    def of(cls, rows: Rows, inverse: Numbers) -> "LeverageUpdates":
+    def of(cls, rows: IncidenceRows, inverse: Numbers) -> "LeverageUpdates":
         """Start from an inverse of A'A on its range."""
         return cls(rows, inverse, rows.quadratic(inverse))
 

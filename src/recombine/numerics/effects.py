@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from recombine.numerics.groups import Codes, Ints, Numbers
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -45,7 +45,7 @@ class Kind(Protocol):
     def ways(self, effects: int) -> int:
         """How many values so many of its effects make."""
 
-    def rows(self, codes: Any) -> Rows:
+    def rows(self, codes: Any) -> IncidenceRows:
         """The effects that each value adds up; none for the code -1."""
 
     def every(self, among: Ints) -> Codes:
@@ -83,13 +83,13 @@ class Single:
         """Its values."""
         return self.size
 
-    def rows(self, codes: Any) -> Rows:
+    def rows(self, codes: Any) -> IncidenceRows:
         """The value itself."""
         known = np.asarray(codes) >= 0
         if known.all():
-            return Rows.equal(np.asarray(codes, dtype=np.int64)[:, None], self.size)
+            return IncidenceRows.equal(np.asarray(codes, dtype=np.int64)[:, None], self.size)
         starts = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
-        return Rows(starts, np.asarray(codes, dtype=np.int64)[known], self.size)
+        return IncidenceRows(starts, np.asarray(codes, dtype=np.int64)[known], self.size)
 
     def ways(self, effects: int) -> int:
         """One for each."""
@@ -142,14 +142,14 @@ class Effects:
         """How many numbers the rule learns."""
         return int(self.offsets[-1])
 
-    def rows(self, codes: Codes) -> Rows:
+    def rows(self, codes: Codes) -> IncidenceRows:
         """What each combination adds up."""
         found = self.kinds[0].rows(codes[:, 0])
         for k, kind in enumerate(self.kinds[1:], 1):
             found = found.beside(kind.rows(codes[:, k]))
         if not self.constant:
             return found
-        return found.beside(Rows.equal(np.zeros((len(codes), 1), dtype=np.int64), 1))
+        return found.beside(IncidenceRows.equal(np.zeros((len(codes), 1), dtype=np.int64), 1))
 
     def distances(self, asked: Codes, seen: Codes) -> Iterator[tuple[slice, Numbers]]:
         """By how many values and elements each combination differs from each seen one, some of those asked at a time.
@@ -183,9 +183,9 @@ class Effects:
         ]
         return np.asarray(np.sum(own, axis=0), dtype=np.int64)
 
-    def elements(self, codes: Codes) -> Rows | None:
+    def elements(self, codes: Codes) -> IncidenceRows | None:
         """The elements of each combination's sets; None where no factor's values are sets."""
-        found: Rows | None = None
+        found: IncidenceRows | None = None
         for k, kind in enumerate(self.kinds):
             if not kind.exclusive:
                 found = kind.rows(codes[:, k]) if found is None else found.beside(kind.rows(codes[:, k]))
@@ -223,7 +223,7 @@ class Design(Protocol):
     def apart(self) -> Ints:
         """Columns no two of which stand in one row: they are eliminated exactly."""
 
-    def rows(self, codes: Codes) -> Rows:
+    def rows(self, codes: Codes) -> IncidenceRows:
         """The rows of any combinations."""
 
     def sparse_gram(self) -> "csr_array":
@@ -247,12 +247,12 @@ class IncidenceDesign:
         """Columns no two of which stand in one row."""
         return self.effects.apart
 
-    def rows(self, codes: Codes) -> Rows:
+    def rows(self, codes: Codes) -> IncidenceRows:
         """The rows of any combinations."""
         return self.effects.rows(codes)
 
     @cached_property
-    def seen(self) -> Rows:
+    def seen(self) -> IncidenceRows:
         """Those of the seen ones."""
         return self.rows(self.codes)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from recombine.numerics.groups import Ints, Numbers, number
 from recombine.numerics.modular_arithmetic import PRIMES, Echelon, product
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 
 MOST_UNKNOWNS = 2500
 """Each batch is a dense matrix of its rows by so many columns."""
@@ -17,12 +17,12 @@ _BATCH = 256  # rows that are eliminated at a time, as one product of matrices
 _VECTORS = 3  # random null vectors: a row outside of the span escapes them all once in prime ** 3
 
 
-def greedy_basis(rows: Rows, forms: Numbers | None = None) -> Ints:
+def greedy_basis(rows: IncidenceRows, forms: Numbers | None = None) -> Ints:
     """The places of rows that are independent of all before them; seen through some linear `forms`, if any are given.
 
     A form is a column: rows are then compared by their sums alone, which are whole numbers modulo the first prime.
 
-    >>> greedy_basis(Rows.listed([[0, 1], [1, 2], [0, 1], [0, 2], [1]], width=3)).tolist()
+    >>> greedy_basis(IncidenceRows.listed([[0, 1], [1, 2], [0, 1], [0, 2], [1]], width=3)).tolist()
     [0, 1, 3]
     """
     if not len(rows):
@@ -30,7 +30,7 @@ def greedy_basis(rows: Rows, forms: Numbers | None = None) -> Ints:
     prime = PRIMES[0]
     if forms is None:
         nodes, local = number(rows.columns, rows.width)
-        rows = Rows(rows.starts, local, len(nodes))
+        rows = IncidenceRows(rows.starts, local, len(nodes))
     echelon = Echelon(rows.width if forms is None else forms.shape[1], prime)
     rng = np.random.default_rng(0)  # decides only how exactness is reached, never what is found
     found: list[Ints] = []

@@ -13,7 +13,7 @@ import numpy as np
 from recombine.numerics.additive_fit import LeaveOneOut, without_own
 from recombine.numerics.effects import Effects, IncidenceDesign
 from recombine.numerics.groups import Codes, Ints, Numbers
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.numerics.sparse_solver import SparseLeverage
 
 LARGEST = 1_500
@@ -27,21 +27,21 @@ _MOST_ENTRIES = 2 * 10**7  # of rows times effects, at a time: 160 MB
 class IncidenceFit:
     """The inverse of A'WA on its range. Legend: n seen rows, w effects, m numbers.
 
-    >>> singles_and_control = Rows.listed([[0, 2], [1, 2], [2]], width=3)
+    >>> singles_and_control = IncidenceRows.listed([[0, 2], [1, 2], [2]], width=3)
     >>> fit = IncidenceFit.of(singles_and_control)
-    >>> fit.leverage(Rows.listed([[0, 1, 2]], width=3)).round(6).tolist()  # A + B - control
+    >>> fit.leverage(IncidenceRows.listed([[0, 1, 2]], width=3)).round(6).tolist()  # A + B - control
     [3.0]
     >>> fit.effects(np.array([[3.0], [5.0], [1.0]])).round(6).ravel().tolist()
     [2.0, 4.0, 1.0]
     """
 
-    rows: Rows
+    rows: IncidenceRows
     weights: Numbers | None
     inverse: Numbers  # (w, w)
     condition: float
 
     @classmethod
-    def of(cls, rows: Rows, *, weights: Numbers | None = None, rank: int | None = None) -> "IncidenceFit":
+    def of(cls, rows: IncidenceRows, *, weights: Numbers | None = None, rank: int | None = None) -> "IncidenceFit":
         """Invert; where the `rank` is not known, eigenvalues below a 10⁻⁹ of the largest are zeros."""
         values, vectors = np.linalg.eigh(rows.gram(weights))
         rank = int((values > _ROUNDING * values[-1]).sum()) if rank is None else rank
@@ -54,7 +54,7 @@ class IncidenceFit:
         heavy = answers if self.weights is None else answers * self.weights[:, None]
         return np.asarray(self.inverse @ self.rows.back(heavy))
 
-    def leverage(self, asked: Rows) -> Numbers:
+    def leverage(self, asked: IncidenceRows) -> Numbers:
         """a (A'WA)+ a' of any rows, which must be determined."""
         return np.maximum(asked.quadratic(self.inverse), 0.0)
 
@@ -100,7 +100,7 @@ def nearest_answers(
     return found
 
 
-def fitted_effects(design: IncidenceDesign, answers: Numbers) -> tuple[Numbers, Callable[[Rows], Numbers]]:
+def fitted_effects(design: IncidenceDesign, answers: Numbers) -> tuple[Numbers, Callable[[IncidenceRows], Numbers]]:
     """(w, m) The effects that fit the answers (n, m) of the seen combinations best, and who tells leverages of others.
 
     All at once where they are few, else by iterations; NaN for an answer that these do not settle on. Of effects that

@@ -26,7 +26,7 @@ import numpy as np
 
 from recombine.numerics.groups import Ints, Numbers, distinct, number
 from recombine.numerics.modular_arithmetic import Echelon, product
-from recombine.numerics.rows import Rows, ends, ranges
+from recombine.numerics.rows import IncidenceRows, ends, ranges
 
 VECTORS = 2  # a prime p each: what is undetermined vanishes in both by chance once in p² > 10^13 cases
 _BATCH = 64  # constraints that are eliminated at a time: enough for BLAS, few enough not to be redundant
@@ -41,16 +41,16 @@ class NullVectors:
     dimension: int
 
 
-def null_vectors(rows: Rows, *, prime: int, seed: int, one_hot: bool, vectors: int = VECTORS) -> NullVectors:
+def null_vectors(rows: IncidenceRows, *, prime: int, seed: int, one_hot: bool, vectors: int = VECTORS) -> NullVectors:
     """Draw null vectors of a design; as many as its null space has dimensions are a basis of it, but for chance.
 
     It is `one_hot` where each row has a column of each factor, and no two factors share one.
 
-    >>> rows = Rows.equal(np.array([[0, 2, 4], [0, 3, 5]]), width=6)
+    >>> rows = IncidenceRows.equal(np.array([[0, 2, 4], [0, 3, 5]]), width=6)
     >>> drawn = null_vectors(rows, prime=101, seed=0, one_hot=True)
     >>> drawn.dimension, (drawn.values[[0, 3, 5]].sum(axis=0) % 101).tolist()
     (4, [0, 0])
-    >>> triangle = Rows.listed([[0, 1], [1, 2], [0, 2]], width=3)  # three pairs of three elements fix each of them
+    >>> triangle = IncidenceRows.listed([[0, 1], [1, 2], [0, 2]], width=3)  # three pairs fix three elements
     >>> null_vectors(triangle, prime=101, seed=0, one_hot=False).dimension
     0
     """
@@ -67,7 +67,7 @@ def null_vectors(rows: Rows, *, prime: int, seed: int, one_hot: bool, vectors: i
     return NullVectors(values, dimension)
 
 
-def _extend(values: Ints, rows: Rows, rounds: list[tuple[Ints, Ints]], prime: int) -> None:
+def _extend(values: Ints, rows: IncidenceRows, rounds: list[tuple[Ints, Ints]], prime: int) -> None:
     """Choose the values that were peeled, last ones first, so that each satisfies its row."""
     for places, pivots in reversed(rounds):
         mine = rows.take(places)
@@ -81,7 +81,7 @@ class NullSpace:
 
     coordinates: Ints
     prime: int
-    _rows: Rows
+    _rows: IncidenceRows
     _rounds: list[tuple[Ints, Ints]]
     _cores: "tuple[_Core, ...]"
 
@@ -109,7 +109,7 @@ def null_space(variables: Ints, nodes: int, *, anchor: int, prime: int, seed: in
     """
     rng = np.random.default_rng(seed)
     # held twice, the anchor is never peeled
-    twice = Rows.equal(np.concatenate([variables, variables[anchor : anchor + 1]]), nodes)
+    twice = IncidenceRows.equal(np.concatenate([variables, variables[anchor : anchor + 1]]), nodes)
     peeled = peel(twice)
     pivots = [pivots for _, pivots in peeled.rounds]
     free = peeled.degree == 0
@@ -131,7 +131,7 @@ class Peeled:
     rounds: list[tuple[Ints, Ints]]
 
 
-def peel(rows: Rows) -> Peeled:
+def peel(rows: IncidenceRows) -> Peeled:
     """Take away values that occur once, with their combination, until every value left occurs twice.
 
     Every basis of the rows holds those that are taken away.
@@ -155,7 +155,7 @@ def peel(rows: Rows) -> Peeled:
     return Peeled(active, degree, rounds)
 
 
-def _parts(rows: Rows) -> list[Ints]:
+def _parts(rows: IncidenceRows) -> list[Ints]:
     """Rows that share no value with others can be solved apart."""
     if not len(rows):
         return []
@@ -220,7 +220,7 @@ def _doubled(have: int, need: int) -> int:
 class _Core:
     """One connected part without leaves: propagate, and reduce on the way."""
 
-    rows: Rows
+    rows: IncidenceRows
     prime: int
     rng: np.random.Generator
     anchor: int | None = None
@@ -231,7 +231,7 @@ class _Core:
     def __post_init__(self) -> None:
         self.nodes, local = number(self.rows.columns, int(self.rows.columns.max()) + 1)
         count = len(self.nodes)
-        self.rows = Rows(self.rows.starts, local, count)
+        self.rows = IncidenceRows(self.rows.starts, local, count)
         self._starts, self._holding = self.rows.holding()
         self._known = np.zeros(count, dtype=bool)
         self._place = np.full(count, -1, dtype=np.int64)
@@ -373,7 +373,7 @@ class _Core:
         if mine.table is None:
             known = self._known[mine.columns]
             lengths = np.bincount(mine.owners[known], minlength=len(mine))
-            return Rows(ends(lengths), self._place[mine.columns[known]], len(table)).sums(table)
+            return IncidenceRows(ends(lengths), self._place[mine.columns[known]], len(table)).sums(table)
         for column in mine.table.T:
             known = self._known[column]
             if known.all():

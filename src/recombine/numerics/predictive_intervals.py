@@ -29,7 +29,7 @@ from recombine.numerics.distributions import student_quantile
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.intervals import Interval, lowest_difference_interval
 from recombine.numerics.resampling import EvidencePieces, IntervalSettings, Statistic, difference
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.numerics.simple_rules import CONSTANTS, MEAN
 
 Score = Literal["accuracy", "R²"]
@@ -52,7 +52,7 @@ def expected_score(  # noqa: PLR0913 - each says one thing of what was held out
     score: Score,
     unseen: int,
     codes: Codes | None = None,
-    elements: Rows | None = None,
+    elements: IncidenceRows | None = None,
     weights: Numbers | None = None,
     pieces: EvidencePieces | None = None,
     basis: str = "combinations",
@@ -178,7 +178,7 @@ class _TestedShare:
     codes: Codes | None
     settings: IntervalSettings
     weights: Numbers | None = None
-    elements: Rows | None = None
+    elements: IncidenceRows | None = None
 
     def number(self, own: Numbers) -> float:
         """How many were tested, or would say as much if all counted alike."""
@@ -222,13 +222,13 @@ class _TestedShare:
         return (1 + max(found)) / 2
 
 
-def shared_effect(apart: Numbers, elements: Rows) -> float:
+def shared_effect(apart: Numbers, elements: IncidenceRows) -> float:
     """The same where groups overlap: how much more a sum varies if those with an element in common vary together.
 
     Over disjoint groups the sum of squared group sums is that over all pairs of one group, so here it is that over all
     pairs that share an element.
 
-    >>> pairs = Rows.listed([[0, 1], [0, 2], [3, 4], [3, 5]], width=6)
+    >>> pairs = IncidenceRows.listed([[0, 1], [0, 2], [3, 4], [3, 5]], width=6)
     >>> shared_effect(np.array([1.0, 1, -1, -1]), pairs), shared_effect(np.array([1.0, -1, 1, -1]), pairs)
     (2.0, 1.0)
     """

@@ -24,10 +24,10 @@ _AT_A_TIME = 2**16  # rows
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class IncidenceRows:
     """Where the ones of each row stand, of so many columns (`width`).
 
-    >>> rows = Rows.listed([[0, 2], [], [0, 1, 2]], width=3)
+    >>> rows = IncidenceRows.listed([[0, 2], [], [0, 1, 2]], width=3)
     >>> rows.lengths.tolist(), rows.sums(np.array([1, 10, 100])).tolist(), rows.back(np.array([1.0, 2, 3])).tolist()
     ([2, 0, 3], [101, 0, 111], [4.0, 3.0, 4.0])
     >>> rows.gram().tolist()
@@ -39,12 +39,12 @@ class Rows:
     width: int
 
     @classmethod
-    def equal(cls, table: Ints, width: int) -> "Rows":
+    def equal(cls, table: Ints, width: int) -> "IncidenceRows":
         """Rows that are all equally long: a line of the table each."""
         return cls(np.arange(len(table) + 1) * table.shape[1], table.ravel(), width)
 
     @classmethod
-    def listed(cls, rows: list[list[int]], width: int) -> "Rows":
+    def listed(cls, rows: list[list[int]], width: int) -> "IncidenceRows":
         """Rows written out."""
         flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
         return cls(ends(np.fromiter(map(len, rows), dtype=np.int64)), flat, width)
@@ -69,17 +69,17 @@ class Rows:
         """The row of each entry."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
-    def take(self, places: Ints) -> "Rows":
+    def take(self, places: Ints) -> "IncidenceRows":
         """Some of the rows."""
         if self.table is not None:
-            return Rows.equal(self.table[places], self.width)
+            return IncidenceRows.equal(self.table[places], self.width)
         lengths = self.lengths[places]
-        return Rows(ends(lengths), self.columns[ranges(self.starts[:-1][places], lengths)], self.width)
+        return IncidenceRows(ends(lengths), self.columns[ranges(self.starts[:-1][places], lengths)], self.width)
 
-    def beside(self, other: "Rows") -> "Rows":
+    def beside(self, other: "IncidenceRows") -> "IncidenceRows":
         """The same rows, each followed by that of another design, whose columns stand after these.
 
-        >>> one, other = Rows.listed([[0], [1]], width=2), Rows.listed([[0, 1], []], width=2)
+        >>> one, other = IncidenceRows.listed([[0], [1]], width=2), IncidenceRows.listed([[0, 1], []], width=2)
         >>> both = one.beside(other)
         >>> both.columns.tolist(), both.lengths.tolist(), both.width
         ([0, 2, 3, 1], [3, 1], 4)
@@ -89,7 +89,7 @@ class Rows:
         columns = np.empty(int(starts[-1]), dtype=np.int64)
         columns[ranges(starts[:-1], self.lengths)] = self.columns
         columns[ranges(starts[:-1] + self.lengths, other.lengths)] = other.columns + self.width
-        return Rows(starts, columns, self.width + other.width)
+        return IncidenceRows(starts, columns, self.width + other.width)
 
     def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The sum of a number for each column, or several, over the columns of each row: exact for whole numbers."""
@@ -98,7 +98,7 @@ class Rows:
     def quadratic(self, matrix: Numbers) -> Numbers:
         """a M a' of each row a: the sum of a matrix over all pairs of its columns.
 
-        >>> Rows.listed([[0, 2], [], [1]], width=3).quadratic(np.arange(9.0).reshape(3, 3)).tolist()
+        >>> IncidenceRows.listed([[0, 2], [], [1]], width=3).quadratic(np.arange(9.0).reshape(3, 3)).tolist()
         [16.0, 0.0, 4.0]
         """
         found = np.zeros(len(self))

@@ -30,7 +30,7 @@ import numpy as np
 
 from recombine.numerics.effects import Design
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -75,7 +75,7 @@ class SparseLeverage:
         """The leverage of each combination, which must be determined; NaN where the residual test is not passed."""
         return self.at_rows(self.seen.rows(codes))
 
-    def at_rows(self, rows: Rows) -> Numbers:
+    def at_rows(self, rows: IncidenceRows) -> Numbers:
         """The same of combinations that are given as rows of the design."""
         places = np.arange(len(rows))
         parts = [self._some(rows.take(places[start : start + _COLUMNS])) for start in range(0, len(rows), _COLUMNS)]
@@ -88,7 +88,7 @@ class SparseLeverage:
         tried = self._tried(right, TOLERANCE)
         return tried.found, tried.passed
 
-    def _some(self, rows: Rows) -> Numbers:
+    def _some(self, rows: IncidenceRows) -> Numbers:
         right = np.zeros((self._gram.shape[0], len(rows)))
         right[rows.columns, rows.owners] = 1.0
         tried = self._tried(right, _OF_LEVERAGE)

@@ -28,7 +28,7 @@ from recombine.numerics.incidence_fit import LARGEST, nearest_answers, rows_held
 from recombine.numerics.interaction_rules import RULES
 from recombine.numerics.noise_ceiling import NoiseCeiling, noise_ceiling
 from recombine.numerics.resampling import EvidencePieces
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, NEAREST, SimpleRules, alone_name, filled, is_alone
 from recombine.verbs.audit.block_holdout import (
     LIKE,
@@ -137,7 +137,7 @@ class Losses:
     reach: Mapping[FactorSet, float] = field(default_factory=dict)
     weights: Numbers | None = None
     pieces: EvidencePieces | None = None
-    elements: Rows | None = None  # of the sets that each combination holds
+    elements: IncidenceRows | None = None  # of the sets that each combination holds
 
     def reach_of(self, known: Support, codes: Codes) -> Numbers:
         """(c,) For unseen combinations, the largest leverage of a test of their kind; -1 where there was none.

@@ -24,7 +24,7 @@ from recombine.data.sets import Sets
 from recombine.data.space import text
 from recombine.data.support import LabelTarget, NumberTarget, Support, Target
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers, totals
-from recombine.numerics.rows import Rows, ends
+from recombine.numerics.rows import IncidenceRows, ends
 from recombine.verbs.audit.coverage import OrderCoverage, thin
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy
@@ -294,7 +294,7 @@ def _element_map(alone: Support, found: Determinacy, sets: Sets, cells: int, sum
     low, high = np.minimum(axis[row], axis[column]), np.maximum(axis[row], axis[column])
     lengths = np.where(low == high, 1, 2)
     columns = np.stack([low, high], axis=1)[np.stack([np.ones(len(low), dtype=bool), lengths == 2], axis=1)]
-    codes = sets.codes_of(Rows(ends(lengths), columns, sets.effects))[:, None]
+    codes = sets.codes_of(IncidenceRows(ends(lengths), columns, sets.effects))[:, None]
     whole = alone.groups((0,)).lookup(codes)
     state = _states_with_thin(alone, found, codes, whole)
     leverage = Leverage(alone, found)

@@ -17,7 +17,7 @@ from recombine.numerics.additive_design import AdditiveDesign
 from recombine.numerics.groups import Ints, Numbers, number
 from recombine.numerics.modular_arithmetic import PRIMES
 from recombine.numerics.null_space import TooSparse, null_vectors
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.numerics.value_graph import components
 from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy
 from recombine.verbs.audit.set_determinacy import set_determinacy
@@ -63,7 +63,7 @@ def _signatures(rows: Ints, nodes: int, floor: int, seed: int) -> tuple[Ints, in
     if rows.shape[1] == 2:
         return np.zeros((nodes, 2), dtype=np.int64), floor
     try:
-        design = Rows.equal(rows, nodes)
+        design = IncidenceRows.equal(rows, nodes)
         first = null_vectors(design, prime=PRIMES[0], seed=seed, one_hot=True)
         if first.dimension == floor:
             return np.zeros((nodes, 2), dtype=np.int64), floor

@@ -28,7 +28,7 @@ from recombine.numerics.effects import Effects
 from recombine.numerics.groups import Codes, Ints, number
 from recombine.numerics.modular_arithmetic import PRIMES
 from recombine.numerics.null_space import TooSparse, null_vectors
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.verbs.audit.determined_space import NO_ISLAND, Determinacy, Grouped, count_vanishing, grouped_rows
 
 _MOST_SUMS = 4 * 10**6  # of classes of one set factor
@@ -237,7 +237,7 @@ def set_determinacy(support: Support, *, seed: int = 0) -> SetDeterminacy:
     effects = support.space.effects
     rows = effects.rows(support.codes)
     nodes, local = number(rows.columns, rows.width)
-    held = Rows(rows.starts, local, len(nodes))
+    held = IncidenceRows(rows.starts, local, len(nodes))
     signatures, dimension = _null_signatures(held, seed)
     every = np.zeros((rows.width, signatures.shape[1]), dtype=np.int64)
     every[nodes] = signatures
@@ -252,7 +252,7 @@ def set_determinacy(support: Support, *, seed: int = 0) -> SetDeterminacy:
     )
 
 
-def _null_signatures(rows: Rows, seed: int) -> tuple[Ints, int]:
+def _null_signatures(rows: IncidenceRows, seed: int) -> tuple[Ints, int]:
     """Null vectors modulo two primes; zeros where one prime leaves nothing open, which is a proof."""
     try:
         first = null_vectors(rows, prime=PRIMES[0], seed=seed, one_hot=False)
@@ -271,12 +271,12 @@ def _null_signatures(rows: Rows, seed: int) -> tuple[Ints, int]:
     return np.concatenate([first.values, second.values], axis=1), first.dimension
 
 
-def _islands(rows: Rows, effects: Effects) -> tuple[Ints, ...]:
+def _islands(rows: IncidenceRows, effects: Effects) -> tuple[Ints, ...]:
     """The island of each effect, -1 for one that was never seen: effects that a chain of seen rows links."""
     width = rows.width - int(effects.constant)
     kept = rows.columns < width
     lengths = np.bincount(rows.owners[kept], minlength=len(rows))
-    without = Rows(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), rows.columns[kept], width)
+    without = IncidenceRows(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), rows.columns[kept], width)
     labels = without.components()
     seen = without.counts() > 0
     found = np.full(width, NO_ISLAND, dtype=np.int64)

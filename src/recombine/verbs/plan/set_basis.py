@@ -21,7 +21,7 @@ from recombine.numerics.greedy_basis import greedy_basis
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.numerics.modular_arithmetic import PRIMES
 from recombine.numerics.null_space import null_vectors
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.verbs.audit.determined_space import Determinacy
 from recombine.verbs.audit.set_determinacy import SetDeterminacy, set_determinacy
 from recombine.verbs.plan.choice import MOST_POINTS, BlockedValues, Choice, PlanMeasure, PlanNeed, affordable, points
@@ -112,12 +112,12 @@ def _set_changes(sets: Sets, counts: Numbers) -> Ints:
     for place, table in enumerate(tables):
         table[:, place] = others
     found += tables
-    rows = [Rows.equal(np.sort(table, axis=1), len(sets.elements)) for table in found]
+    rows = [IncidenceRows.equal(np.sort(table, axis=1), len(sets.elements)) for table in found]
     if not len(base):
-        rows.append(Rows.listed([[]], len(sets.elements)))
+        rows.append(IncidenceRows.listed([[]], len(sets.elements)))
     if sets.largest > sets.smallest:
         larger = np.concatenate([np.tile(base, (len(others), 1)), others[:, None]], axis=1)
-        rows.append(Rows.equal(np.sort(larger, axis=1), len(sets.elements)))
+        rows.append(IncidenceRows.equal(np.sort(larger, axis=1), len(sets.elements)))
     return np.concatenate([sets.codes_of(one) for one in rows]).astype(np.int64)
 
 

@@ -17,7 +17,7 @@ from recombine.data.space import Space, arrow_column, rows_of
 from recombine.data.support import Support
 from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.groups import Codes, Flags, Ints, Numbers
-from recombine.numerics.rows import Rows, ends
+from recombine.numerics.rows import IncidenceRows, ends
 from recombine.verbs.audit.combination_status import parts_seen
 from recombine.verbs.predict.answers import class_names
 from recombine.verbs.predict.diagnosis import VERDICTS, Diagnosis
@@ -287,7 +287,7 @@ def _cells_of(space: Space, sides: Sequence[int], cells: Codes) -> Codes:
             columns.append(mine[:, 0].astype(np.int32))
             continue
         kept = np.column_stack([np.ones(len(mine), dtype=bool), mine[:, 1] != mine[:, 0]])
-        columns.append(factor.sets.codes_of(Rows(ends(kept.sum(axis=1)), mine[kept], factor.sets.effects)))
+        columns.append(factor.sets.codes_of(IncidenceRows(ends(kept.sum(axis=1)), mine[kept], factor.sets.effects)))
     return np.asfortranarray(np.stack(columns, axis=1))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from recombine.base.seeds import derived
 from recombine.data.support import Support
 from recombine.numerics.groups import Codes, Ints, Numbers
-from recombine.numerics.rows import Rows
+from recombine.numerics.rows import IncidenceRows
 from recombine.verbs.predict.answers import Answers, answers
 from recombine.verbs.rehearse.difficulty import Difficulty, difficulty
 from recombine.verbs.rehearse.holdout_matching import distance, squared_distances
@@ -68,10 +68,10 @@ class Seen:
         return difficulty(known, answers(known, one_class=True), self.support.codes[held], told)
 
 
-def sparable(rows: Rows, order: Ints, most: int) -> Ints:
+def sparable(rows: IncidenceRows, order: Ints, most: int) -> Ints:
     """The first so many, in this order, that can be taken together without taking the last of any value or element.
 
-    >>> cross = Rows.listed([[0, 2], [0, 3], [1, 2]], width=4)
+    >>> cross = IncidenceRows.listed([[0, 2], [0, 3], [1, 2]], width=4)
     >>> sparable(cross, np.arange(3), 3).tolist(), sparable(cross, np.array([1]), 1).tolist()
     ([0], [])
     """

@@ -23,7 +23,7 @@ from recombine.data.support import Support
 from recombine.numerics.greedy_basis import MOST_UNKNOWNS, greedy_basis
 from recombine.numerics.groups import Ints, number
 from recombine.numerics.null_space import peel
-from recombine.numerics.rows import Rows, ends
+from recombine.numerics.rows import IncidenceRows, ends
 from recombine.numerics.value_graph import spanning_forest
 from recombine.verbs.audit.determinacy import determinacy
 from recombine.verbs.split.integer_program import Program
@@ -88,7 +88,7 @@ def smallest_cover(support: Support, order: Ints) -> Kept:
     return Kept.of(solved.values > 0.5, proven=solved.proven)
 
 
-def _holding(rows: Rows) -> tuple[Ints, Ints]:
+def _holding(rows: IncidenceRows) -> tuple[Ints, Ints]:
     """For each value that is held at all, the combinations that hold it: where they start, and which."""
     counts = rows.counts()
     return ends(counts[counts > 0]), rows.holding()[1]
@@ -137,11 +137,11 @@ def kept_to_determine(support: Support, order: Ints, wanted: int) -> Kept:
     return Kept.of(kept, proven=True)
 
 
-def _variables(support: Support) -> Rows:
+def _variables(support: Support) -> IncidenceRows:
     """What each combination adds up, numbered through all factors."""
     rows = support.space.effects.rows(support.codes)
     nodes, local = number(rows.columns, rows.width)
-    return Rows(rows.starts, local, len(nodes))
+    return IncidenceRows(rows.starts, local, len(nodes))
 
 
 def _by_batches(support: Support, candidates: Ints, wanted: int) -> Mask:
@@ -191,7 +191,7 @@ def spread_values(support: Support, dealt: Ints, folds: int, rng: np.random.Gene
     return _solve_spread(support, moved, folds)
 
 
-def _lost_values(rows: Rows, dealt: Ints) -> Mask:
+def _lost_values(rows: IncidenceRows, dealt: Ints) -> Mask:
     """Which values of one factor lie wholly within one fold."""
     low, high = np.full(rows.width, np.iinfo(np.int64).max), np.full(rows.width, -1)
     np.minimum.at(low, rows.columns, dealt[rows.owners])
@@ -199,7 +199,7 @@ def _lost_values(rows: Rows, dealt: Ints) -> Mask:
     return np.asarray(low == high)
 
 
-def _one_of_each_lost(rows: Rows, dealt: Ints, rng: np.random.Generator) -> Ints:
+def _one_of_each_lost(rows: IncidenceRows, dealt: Ints, rng: np.random.Generator) -> Ints:
     entries = rng.permutation(np.flatnonzero(_lost_values(rows, dealt)[rows.columns]))
     first = entries[np.unique(rows.columns[entries], return_index=True)[1]]
     return np.asarray(rows.owners[first])
@@ -232,7 +232,7 @@ def _add_one_fold_each(program: Program, size: int, folds: int) -> None:
     program.add_many(np.arange(size + 1) * folds, np.arange(size * folds), np.ones(size * folds), least=ones, most=ones)
 
 
-def _add_not_all_in_one(program: Program, rows: Rows, folds: int) -> None:
+def _add_not_all_in_one(program: Program, rows: IncidenceRows, folds: int) -> None:
     starts, members = _holding(rows)
     most = np.diff(starts).astype(np.float64) - 1
     least = np.full(len(most), -np.inf)

@@ -175,14 +175,16 @@ def _of_slices(points: SupportPoints, slot: Slot, bandwidth: float, seed: int) -
 
 
 @dataclass(frozen=True, eq=False)
-class Sets:
+class NeighbourSets:
     """Neighbour sets of some values: their outputs (s, TRIES, K, …), which have the value itself in its slot."""
 
     outputs: Tensor
     near: npt.NDArray[np.bool_]
 
 
-def sets_of(points: SupportPoints, slot: Slot, rows: Numbers, asked: SupportQuery, place: int, seed: int) -> Sets:
+def sets_of(
+    points: SupportPoints, slot: Slot, rows: Numbers, asked: SupportQuery, place: int, seed: int
+) -> NeighbourSets:
     """The value of each row in its slot, beside the partners that its nearest seen points have."""
     rng = np.random.default_rng(derived(seed, "sets"))
     seen, values = points.scaled(points.seen, slot.columns), points.scaled(rows, slot.columns)
@@ -191,7 +193,7 @@ def sets_of(points: SupportPoints, slot: Slot, rows: Numbers, asked: SupportQuer
     columns = list(slot.columns)
     mixed[:, :, columns] = rows[:, None, columns]
     outputs = asked.components.at(mixed.reshape(-1, mixed.shape[-1]))
-    return Sets(outputs.reshape(*around.rows.shape, *outputs.shape[1:]), around.near)
+    return NeighbourSets(outputs.reshape(*around.rows.shape, *outputs.shape[1:]), around.near)
 
 
 def written_out(asked: SupportQuery) -> bool:
@@ -199,7 +201,7 @@ def written_out(asked: SupportQuery) -> bool:
     return asked.composed.name is not None or outputs_per_slot(asked.sample) <= DENSE
 
 
-def ranks_of(sets: Sets, asked: SupportQuery, place: int) -> Ranks:
+def ranks_of(sets: NeighbourSets, asked: SupportQuery, place: int) -> Ranks:
     """The ranks over neighbour sets."""
     blocks = asked.composed.blocks(sets.outputs.flatten(0, 1), place)
     return ranks(blocks.reshape(*sets.outputs.shape[:2], *blocks.shape[1:]))

@@ -23,7 +23,7 @@ from recombine.base.checks import check_choice, check_number, check_whole
 from recombine.base.errors import SettingError
 from recombine.base.words import amount, count, percent
 from recombine.numerics.groups import Ints
-from recombine.numerics.rows import Rows, ranges
+from recombine.numerics.rows import IncidenceRows, ranges
 from recombine.verbs.split.invariants import combination_text
 from recombine.verbs.split.lint.lint_result import (
     CLAIMS,
@@ -145,16 +145,16 @@ def _meet_anew(sided: Sided, asked: Ints, order: int) -> npt.NDArray[np.bool_]:
 
 def _hold_new(sided: Sided, asked: Ints, order: int) -> npt.NDArray[np.bool_]:
     """The same of values and elements, of which a set holds several."""
-    parts = reduce(Rows.beside, sided.whole.value_rows)
+    parts = reduce(IncidenceRows.beside, sided.whole.value_rows)
     owners, key = _conjunctions(parts, order)
     shown = np.isin(key, key[sided.on(TRAIN)[owners]])
     return np.asarray(np.bincount(owners[~shown], minlength=len(parts))[asked] > 0)
 
 
-def _conjunctions(parts: Rows, order: int) -> tuple[Ints, Ints]:
+def _conjunctions(parts: IncidenceRows, order: int) -> tuple[Ints, Ints]:
     """Every conjunction of so many parts of each row: whose it is, and its number, the same for equal ones.
 
-    >>> owners, key = _conjunctions(Rows.listed([[0, 1], [0, 1, 2]], width=3), 2)
+    >>> owners, key = _conjunctions(IncidenceRows.listed([[0, 1], [0, 1, 2]], width=3), 2)
     >>> owners.tolist(), key.tolist()
     ([0, 1, 1, 1], [0, 0, 1, 2])
     """
