@@ -89,6 +89,7 @@ def test_a_verb_stays_a_verb_after_its_room_was_imported() -> None:
 def test_the_names_of_the_lab() -> None:
     assert sorted(recombine_lab.__all__) == [
         "Recipe",
+        "Repaired",
         "Run",
         "Store",
         "SweepResult",
@@ -99,6 +100,7 @@ def test_the_names_of_the_lab() -> None:
         "models",
         "over_ray",
         "probes",
+        "repair",
         "run_of",
         "sweep",
         "tasks",

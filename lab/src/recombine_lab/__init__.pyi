@@ -12,6 +12,8 @@ from .sweeps.sweep import sweep as sweep
 from .training.fit import fit as fit
 from .training.recipe import Recipe as Recipe
 from .training.rehearsal_learner import learner as learner
+from .training.repair import Repaired as Repaired
+from .training.repair import repair as repair
 from .training.trust import trust as trust
 
 __all__: list[str]
