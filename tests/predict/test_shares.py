@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recombine
+from recombine.cli.rehearse import _facts as facts_of_rehearsal
 from recombine.data.support import NumberTarget
+from recombine.output.audit_page import audit_page
+from recombine.output.prediction_page import prediction_page
 from tests.commands import run_command
+from tests.output.test_audit_page import payload_of
 from tests.properties import examples
 
 FACTORS = ["object", "surface", "lamp"]
@@ -98,3 +102,23 @@ def test_what_is_said_of_a_share(verb, tmp_path):
     if verb == "predict":
         assert re.search(r"root mean squared error \d+ points", said)
         assert re.search(r"without that it would be \d+ %", said) or "leak" not in said
+
+
+def test_pages_and_rehearsals_say_a_share_in_percent(tmp_path):
+    table, _ = world(0)
+    asked = {"factors": FACTORS, "target": "success", "target_kind": "number"}
+    audited = payload_of(audit_page(recombine.audit(table, **asked).record()))
+    assert (audited["answer"], audited["answer_share"]) == ("share of success", True)
+    predicted = payload_of(prediction_page(recombine.predict(table, **asked).record()))
+    assert predicted["share"] is True
+    rehearsed = recombine.rehearse(table, "additive", **asked, rounds=2)
+    assert rehearsed.target_is_share
+    assert "a share of rows" in next(facts_of_rehearsal(rehearsed))
+
+
+def test_a_number_that_is_no_share_stays_a_number():
+    table, _ = world(1)
+    table["success"] = [2.0 * value for value in table["success"]]
+    asked = {"factors": FACTORS, "target": "success", "target_kind": "number"}
+    assert payload_of(audit_page(recombine.audit(table, **asked).record()))["answer_share"] is False
+    assert not recombine.rehearse(table, "additive", **asked, rounds=2).target_is_share

@@ -90,7 +90,8 @@ def summary(rehearsal: "recombine.Rehearsal", checked: gates.Gates) -> None:
 
 
 def _facts(rehearsal: "recombine.Rehearsal") -> Iterator[tuple[str, ...]]:
-    yield "target", escape(short(rehearsal.target)), "a number" if rehearsal.score == "R²" else "a label"
+    number = "a share of rows" if rehearsal.target_is_share else "a number"
+    yield "target", escape(short(rehearsal.target)), number if rehearsal.score == "R²" else "a label"
     trained = f"trained {amount(len(rehearsal.rounds), 'time')}" if rehearsal.rounds else "not trained"
     yield "learner", escape(short(rehearsal.learner)), trained
     yield "seen", f"{rehearsal.combinations:,} combinations", f"{rehearsal.unseen:,} unseen ones looked at"

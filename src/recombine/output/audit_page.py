@@ -35,7 +35,8 @@ def audit_page(record: Record) -> str:
         record,
         styles=["page.css"],
         scripts=["mapview.js", "map.js"],
-        payload=map_packing.maps_payload(maps, cells) | {"doubtful": doubtful, "answer": answers},
+        payload=map_packing.maps_payload(maps, cells)
+        | {"doubtful": doubtful, "answer": answers, "answer_share": answers.startswith("share of ")},
         answers=answers,
         doubtful=doubtful,
         determined_if=_determined_if(data, doubtful=doubtful),

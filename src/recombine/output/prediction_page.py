@@ -70,6 +70,7 @@ def action_lists(data: Data, places: list[int | None]) -> list[PageList]:
             "taken apart above."
         ),
         worded=("verdict", "why") if data["target"]["kind"] == "number" else measures,
+        shares=("prediction", "truth") if data["target"].get("share") else (),
         cells=places,
     )
 
@@ -82,6 +83,7 @@ def _spoken(data: Data, drawn: Cube, places: list[int | None]) -> dict[str, Any]
     return {
         "target": headline.shorten(headline.value(target["name"]), 80),
         "kind": target["kind"],
+        "share": bool(target.get("share")),
         "classes": classes,
         "scores": classes if len(drawn.grid["constant"]) > 1 else [],
         "whys": [[place, headline.shorten(why, 600)] for place, why in whys.items()],

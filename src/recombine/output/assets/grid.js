@@ -140,8 +140,10 @@ class Cube {
 /* Numbers that are compared are written with the same digits: two for what is as large as `span`. */
 const digitsFor = (span) => (span > 0 ? Math.min(8, Math.max(0, 1 - Math.floor(Math.log10(span)))) : 2);
 const minus = (text) => (/^-[0.,]*$/.test(text) ? text.slice(1) : text.replace("-", "−"));
-const said = (number) => minus(decimal(number));
-const fixed = (number, digits) => minus(Math.abs(number) >= 1e7 || digits > 7 ? decimal(number) : number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+/* Shares of rows are said in percent, as in the sentences around. */
+const inPercent = (number, digits) => `${minus((100 * number).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }))} %`;
+const said = (number) => (payload.share ? `${minus(decimal(100 * number))} %` : minus(decimal(number)));
+const fixed = (number, digits) => (payload.share ? inPercent(number, Math.min(6, Math.max(0, digits - 2))) : minus(Math.abs(number) >= 1e7 || digits > 7 ? decimal(number) : number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })));
 const shortened = (text, most = 60) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 const conjunction = (one) => one.names.map((name) => shortened(name, 40)).join(" + ");
 
@@ -287,7 +289,7 @@ class GridView extends MapView {
     const { cube } = this;
     if (this.mode === "verdict") return SIGNS[cube.verdict[index]] ?? "";
     if (room < 25 || !cube.isPredicted(index)) return "";
-    if (this.mode === "uncertainty") return Number.isNaN(cube.known("sd", index)) ? "" : minus(String(Number(cube.sd[index].toPrecision(2))));
+    if (this.mode === "uncertainty") return Number.isNaN(cube.known("sd", index)) ? "" : payload.share ? said(Number(cube.sd[index].toPrecision(2))) : minus(String(Number(cube.sd[index].toPrecision(2))));
     if (this.mode === "error") return !cube.hasTruth(index) ? "" : cube.kind === "number" ? this.brief(cube.error(index)) : cube.isWrong(index) ? "✗" : "✓";
     return cube.kind === "many" ? this.shorten(payload.classes[cube.labelOf(index)], room - 6, 11, 400) : this.brief(cube.prediction[index]);
   }

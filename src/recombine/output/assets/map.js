@@ -145,7 +145,9 @@ class AuditMap extends MapView {
 
 /* What is known of one cell, in sentences. */
 
-const answerOf = (map, place) => (Number.isNaN(map.answer[place]) ? "" : `, ${payload.answer}: ${decimal(map.answer[place])}`);
+/* A share is said in percent, as everywhere on the page. */
+const saidAnswer = (number) => (payload.answer_share ? `${decimal(100 * number)} %` : decimal(number));
+const answerOf = (map, place) => (Number.isNaN(map.answer[place]) ? "" : `, ${payload.answer}: ${saidAnswer(map.answer[place])}`);
 
 function describe(map, { row, column }) {
   const place = row * map.columns.size + column, state = map.state[place];
@@ -184,7 +186,7 @@ function showPair(view, place) {
   byId("ramp-determined").hidden = !map.tally[DETERMINED] || view.shown !== "leverage";
   byId("ramp-answers").hidden = view.shown !== "answers";
   byId("map-shows").textContent = { answers: `In each cell: ${payload.answer}.`, rows: "In each cell: its rows.", leverage: "In each cell: its leverage." }[view.shown];
-  for (const [place, name] of ["ramp-lowest", "ramp-highest"].entries()) byId(name).textContent = payload.answers ? decimal(payload.answers[place]) : "";
+  for (const [place, name] of ["ramp-lowest", "ramp-highest"].entries()) byId(name).textContent = payload.answers ? saidAnswer(payload.answers[place]) : "";
   const cut = document.querySelectorAll("#map-words tbody tr")[place].dataset.cut;
   byId("cut").hidden = !cut;
   byId("cut").textContent = cut ? `Drawn: ${cut}.` : "";

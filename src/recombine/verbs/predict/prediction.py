@@ -214,6 +214,7 @@ class Prediction(Result):
                 "name": learner.answers.name,
                 "kind": learner.answers.kind,
                 "classes": class_names(learner.answers.classes),
+                "share": learner.answers.share,
             },
             "read_target": stored.describe(support)["target"],
             "factors": [

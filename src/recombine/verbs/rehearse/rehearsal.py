@@ -101,6 +101,7 @@ class Rehearsal(Result):
     factors: tuple[str, ...]
     table: pa.Table
     provenance: Provenance
+    target_is_share: bool = False
 
     def share(self, name: str) -> float:
         """A share that a CI gate can be held against: `expected`, the low end of the score to expect, or `lift`, that
@@ -189,6 +190,7 @@ def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two hav
         sampled=unseen.sampled,
         rows=support.rows,
         factors=support.space.names,
+        target_is_share=examples.own.share,
         table=pa.table(support.space.columns(unseen.codes[:0]) | {"round": pa.array([], pa.int64())}),
         provenance=replace(support.source, settings={**support.source.settings, **settings}),
     )
