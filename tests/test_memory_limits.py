@@ -88,6 +88,10 @@ def test_few_addresses_are_taken_where_there_is_a_limit(limit, threads, pool) ->
         (MemoryError(), "no more"),
         (ImportError("libblas.so: failed to map segment from shared object"), "libblas.so"),
         (ImportError("no module 'x'"), None),
+        (RuntimeError("can't start new thread"), "can't start new thread"),
+        (OSError(12, "Cannot allocate memory"), "Cannot allocate memory"),
+        (RuntimeError("std::bad_alloc"), "std::bad_alloc"),
+        (RuntimeError("no module 'x'"), None),
     ],
 )
 def test_memory_that_runs_out_later_ends_in_a_sentence(folder, error, said) -> None:
@@ -95,6 +99,13 @@ def test_memory_that_runs_out_later_ends_in_a_sentence(folder, error, said) -> N
         done = run_command(folder, *ASK)
     assert (done.returncode, "Traceback" in done.stderr) == ((1, True) if said is None else (2, False))
     assert (said or "no module 'x'") in done.stderr
+
+
+def test_memory_that_runs_out_under_a_limit_names_the_limit() -> None:
+    with mock.patch.object(resource, "getrlimit", return_value=(2**31, 2**31)):
+        said = memory.out_of_memory(MemoryError("Unable to allocate 9 GiB"))
+    assert "the address space of this process is limited to 2,048 MiB" in said.why
+    assert said.instead.startswith("raise `ulimit -v` and `ulimit -d`, ")
 
 
 @pytest.mark.process

@@ -180,15 +180,13 @@ def run() -> None:
     except RecombineError as error:
         complain(error)
         sys.exit(2)
-    except (ImportError, MemoryError) as error:
-        if (sentence := out_of_memory(error)) is None:
+    except Exception as error:
+        sentence = out_of_memory(error)
+        if sentence is None and isinstance(error, OSError) and error.filename is not None:
+            sentence = cannot_use(error)  # a file that somebody named
+        if sentence is None:
             raise
         complain(sentence)
-        sys.exit(2)
-    except OSError as error:
-        if error.filename is None:  # not about a file that somebody named
-            raise
-        complain(cannot_use(error))
         sys.exit(2)
     except SystemExit as end:
         if end.code == _INTERRUPTED:

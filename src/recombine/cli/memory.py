@@ -20,7 +20,10 @@ _ONE_THREAD_BELOW = 4096 * _MIB
 _ARENA_MAX = -8
 """M_ARENA_MAX of glibc's malloc.h."""
 
-_REFUSED = ("failed to map segment", "cannot allocate memory", "can't start new thread")
+_REFUSED = (
+    "failed to map segment", "cannot allocate memory", "can't start new thread", "bad_alloc", "out of memory error",
+)  # fmt: skip
+"""How libraries of others and the system say it, in errors of every class: the last is DuckDB's."""
 
 
 def check_memory(words: Sequence[str]) -> None:
@@ -68,8 +71,12 @@ def out_of_memory(error: BaseException) -> RecombineError | None:
     words = str(error)
     if not isinstance(error, MemoryError) and not any(sign in words.lower() for sign in _REFUSED):
         return None
+    limits = [(_limit(name) // _MIB, what, option) for name, _, what, option in _NEEDED if _limit(name) < sys.maxsize]
+    limited = [f"the {what} of this process is limited to {most:,} MiB" for most, what, _ in limits]
+    raising = " and ".join(f"`ulimit {option}`" for _, _, option in limits)
     return RecombineError(
         "the memory ran out",
-        why=words or "the system gives this process no more",
-        instead="give it more, end other programs, or read fewer columns or rows: --factors, --where",
+        why="; ".join([words or "the system gives this process no more", *limited]),
+        instead=f"{f'raise {raising}' if limits else 'give it more'}, end other programs, or read fewer columns or "
+        "rows: --factors, --where",
     )
