@@ -9,6 +9,7 @@ from recombine.base.grades import earned
 from recombine.verbs.predict.ensembles import less_sure
 from recombine.verbs.predict.examples import example_rows, kernel_machines
 from recombine.verbs.predict.examples.forecast import forecast
+from recombine.verbs.predict.examples.forecast_state import answered
 from recombine.verbs.predict.examples.input_kernels import tangent
 from recombine.verbs.predict.examples.kernel_machines import CodedAnswers, fitted
 
@@ -222,6 +223,16 @@ def test_an_interval_is_widened_in_variance():
     assert wide.low < found.low
     assert 0 <= wide.low <= wide.value <= wide.high <= 1
     assert wide.lift[0] <= found.lift[0]
+
+
+def test_what_is_said_of_zeros_and_ones_is_marked_between_them():
+    said = np.array([[1.5], [-0.5], [0.5]])
+    shares, truth = answered(np.array([1.0, 0.0, 1.0]), np.array([1.0, 0.25, 1.0]), "number")
+    assert shares.marks(said).tolist() == [0.0, 0.0, 0.25]
+    assert truth.marks(said).tolist() == [0.0, 0.0625, 0.25]
+    assert shares[np.arange(2)].share
+    numbers, _ = answered(np.array([1.0, 0.0, 1.5]), None, "number")
+    assert numbers.marks(said).tolist() == [0.25, 0.25, 1.0]
 
 
 def test_landmarks_that_are_all_rows_are_the_exact_machine():

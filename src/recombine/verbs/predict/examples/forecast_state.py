@@ -74,8 +74,9 @@ def answered(y: Any, truth: Any | None, kind: Kind | None) -> tuple[CodedAnswers
     number = kind == "number" or (kind is None and (y.ndim > 1 or y.dtype.kind == "f"))
     if number:
         own = _numbers(y, "y")
-        others = None if truth is None else CodedAnswers("number", _numbers(truth, "truth_unseen"))
-        return CodedAnswers("number", own), others
+        share = bool(((own == 0) | (own == 1)).all())
+        others = None if truth is None else CodedAnswers("number", _numbers(truth, "truth_unseen"), share=share)
+        return CodedAnswers("number", own, share=share), others
     classes, places = np.unique(y if truth is None else np.concatenate([y, truth]), return_inverse=True)
     values = places.astype(np.float64)[:, None]
     own_labels = CodedAnswers("label", values[: len(y)], len(classes))

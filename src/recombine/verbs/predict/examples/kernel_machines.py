@@ -57,12 +57,13 @@ class CodedAnswers:
     kind: Kind
     values: Numbers  # (n, q); of a label its place, (n, 1)
     classes: int = 0
+    share: bool = False  # numbers that are 0 or 1 in every row: what is said of them lies between
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, rows: Any) -> "CodedAnswers":
-        return CodedAnswers(self.kind, self.values[rows], self.classes)
+        return CodedAnswers(self.kind, self.values[rows], self.classes, self.share)
 
     @cached_property
     def labels(self) -> Ints:
@@ -89,7 +90,8 @@ class CodedAnswers:
     def marks(self, scores: Numbers) -> Numbers:
         """How each row fared: 1 for the right class, else 0; of numbers the squared error."""
         if self.kind == "number":
-            return np.asarray(np.square(scores - self.values).sum(axis=1))
+            said = np.clip(scores, 0.0, 1.0) if self.share else scores  # which only brings it nearer to the truth
+            return np.asarray(np.square(said - self.values).sum(axis=1))
         return np.asarray(scores.argmax(axis=1) == self.labels, dtype=np.float64)
 
 
