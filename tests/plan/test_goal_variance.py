@@ -166,3 +166,12 @@ def test_a_budget_for_everything_sells_what_a_smaller_one_sells() -> None:
     assert [len(few), len(most)] == [2, 3]
     assert most[:2] == few
     assert more == most
+
+
+def test_the_most_uncertain_are_worth_collecting_though_they_tell_of_no_other() -> None:
+    """Two values of b, and a alone matters: an unseen combination tells of itself, and some values of a are rare."""
+    rows = {"a0": 1, "a1": 1, "c": 900, **{f"a{k}": 60 for k in range(2, 20)}}
+    table = {"a": [a for a, many in rows.items() for _ in range(many)], "b": ["x"] * sum(rows.values())}
+    table = {"a": [*table["a"], *["c"] * 900], "b": [*table["b"], *["y"] * 900]}
+    plan = recombine.plan(table, factors=["a", "b"], goal="variance", salience="order:0,0.5,0", ridge=0.1, budget=2)
+    assert plan.table.column("a").to_pylist() == ["a0", "a1"]

@@ -143,8 +143,13 @@ def plan_variance(
 
 
 def _not_worth(lines: list[_VarianceLine], variance: Numbers) -> str | None:
-    """In words, that the lines would change next to nothing."""
-    if not lines or not np.isfinite(lines[-1].mean) or lines[-1].mean < (1 - _NOTICED) * lines[-1].before:
+    """In words, that the lines would change next to nothing.
+
+    They change something if what is left varies less than it did, or, as they take what varies most, less than all did.
+    """
+    if not lines or not np.isfinite(lines[-1].mean):
+        return None
+    if lines[-1].mean < (1 - _NOTICED) * max(lines[-1].before, float(variance.mean())):
         return None
     many = len(lines)
     return (
