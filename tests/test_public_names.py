@@ -112,8 +112,9 @@ def test_the_names_of_the_lab() -> None:
 
 def test_the_names_of_the_probes() -> None:
     assert sorted(recombine_lab.probes.__all__) == [
-        *["AnswerKey", "FactorExamples", "MaskEvidence", "MaskSearch", "MaskedWeights", "Probe", "TrainingRows"],
-        *["geometry", "influence", "subnetworks", "support"],
+        *["AnswerKey", "FactorExamples", "FamilyFit", "FittedComposition", "MaskEvidence", "MaskSearch"],
+        *["MaskedWeights", "Probe", "TrainingRows"],
+        *["fit_composition", "geometry", "influence", "subnetworks", "support"],
     ]
 
 

@@ -8,6 +8,9 @@ from .subnetwork_probe.mask_settings import MaskedWeights as MaskedWeights
 from .subnetwork_probe.mask_settings import MaskEvidence as MaskEvidence
 from .subnetwork_probe.mask_settings import MaskSearch as MaskSearch
 from .subnetwork_probe.subnetworks import subnetworks as subnetworks
+from .support_probe.composition_fit import FamilyFit as FamilyFit
+from .support_probe.composition_fit import FittedComposition as FittedComposition
+from .support_probe.composition_fit import fit_composition as fit_composition
 from .support_probe.support import support as support
 
 __all__: list[str]
