@@ -243,6 +243,8 @@ class PartSummaries:
     carved: Summary
     used: Summary
     core: Summary
+    own: Mapping[str, float] | None = None
+    """Where components disturb each other: for each, the share of its own held-out examples that a part does alone."""
 
     @property
     def components(self) -> list[str]:
@@ -252,8 +254,12 @@ class PartSummaries:
     def suffices(self, component: str) -> bool:
         """Whether some part does a component alone; nothing can be said of one that no part does.
 
-        What is left without all that another component uses is such a part too.
+        What is left without all that another component uses is such a part too. Where components disturb each other
+        this is asked of examples in which the others are left to chance: on the tests they agree, and the whole network
+        would suffice for each.
         """
+        if self.own is not None:
+            return self.own[component] >= self.carved.sufficient
         others = [self.used.who[MEASURED][name] for name in self.components if name != component]
         rest = min(float(one.left[component].mean()) for one in others)
         return max(self.carved.kept(component).value, self.used.kept(component).value, rest) >= self.carved.sufficient
@@ -268,9 +274,12 @@ class PartSummaries:
             return "modular" if harmless and not self.used.not_beaten(component) else "unclear"
         if used == core == "collapse" and carved != "anti-modular":
             return "collapse"
+        sparse = carved
         if self.carved.kept(component).value < self.carved.sufficient:
-            return "not sufficient"
-        return "unclear" if carved == "modular" else carved
+            if self.own is None:
+                return "not sufficient"
+            sparse = used  # nothing sparser does the component
+        return "unclear" if sparse == "modular" else sparse
 
     @cached_property
     def labels(self) -> dict[str, str]:

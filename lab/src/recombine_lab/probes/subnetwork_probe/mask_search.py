@@ -69,12 +69,13 @@ class MaskSearchResult:
 
     learned: Mapping[MaskJob, Learned]
     chosen: Mapping[tuple[str, str], MaskConfiguration]
-    seeds: int
+    seeds: Mapping[str, int]
+    """For each somebody, how many masks are judged."""
 
     def final(self, who: str, component: str) -> list[tuple[MaskJob, Learned]]:
         """The masks that are judged: the chosen configuration with each of the mask seeds."""
         made = self.chosen[who, component]
-        jobs = [MaskJob(who, component, made, SEARCH_SEED + k) for k in range(1, self.seeds + 1)]
+        jobs = [MaskJob(who, component, made, SEARCH_SEED + k) for k in range(1, self.seeds[who] + 1)]
         return [(job, self.learned[job]) for job in jobs]
 
     def of_search(self) -> list[tuple[MaskJob, Learned]]:
@@ -82,25 +83,30 @@ class MaskSearchResult:
         return [(job, one) for job, one in self.learned.items() if job.seed == SEARCH_SEED]
 
 
+Choice = Callable[[Mapping[MaskConfiguration, Learned], float], MaskConfiguration]
+"""Which of the configurations that were tried is taken, at an accuracy that suffices."""
+
+
 def searched(
     learner: MaskLearner,
     cast: Cast,
     keeper: Keeper,
     *,
-    who: Sequence[str],
-    seeds: int,
+    seeds: Mapping[str, int],
     sufficient: float,
     at_once: int,
     told: Callable[[float], None],
+    choice: Choice | None = None,
 ) -> MaskSearchResult:
-    """Every configuration, then the chosen ones with more seeds."""
+    """Every configuration on everybody in `seeds`, then the chosen ones with as many seeds as stand there."""
+    who, pick = list(seeds), choice or choose
     names = [one.name for one in cast.components]
     grid = learner.search.configurations
     first = [MaskJob(one, name, made, SEARCH_SEED) for one in who for name in names for made in grid]
-    share = len(grid) / (len(grid) + seeds)
+    share = len(first) / (len(first) + len(names) * sum(seeds.values()))
     learned = _learned(learner, cast, keeper, first, at_once, lambda done: told(share * done))
     chosen = {
-        (one, name): choose({made: learned[MaskJob(one, name, made, SEARCH_SEED)] for made in grid}, sufficient)
+        (one, name): pick({made: learned[MaskJob(one, name, made, SEARCH_SEED)] for made in grid}, sufficient)
         for one in who
         for name in names
     }
@@ -108,7 +114,7 @@ def searched(
         MaskJob(one, name, chosen[one, name], SEARCH_SEED + k)
         for one in who
         for name in names
-        for k in range(1, seeds + 1)
+        for k in range(1, seeds[one] + 1)
     ]
     learned |= _learned(learner, cast, keeper, more, at_once, lambda done: told(share + (1 - share) * done))
     return MaskSearchResult(learned, chosen, seeds)
@@ -125,6 +131,19 @@ def choose(tried: Mapping[MaskConfiguration, Learned], sufficient: float) -> Mas
     if passing:
         return min(passing, key=lambda made: (tried[made].density, -tried[made].held_out))
     return max(tried, key=lambda made: (tried[made].held_out, -tried[made].density))
+
+
+def choose_largest(tried: Mapping[MaskConfiguration, Learned], sufficient: float) -> MaskConfiguration:
+    """The largest of those that do their component on held-out examples; where none does, the one that does it best.
+
+    >>> tried = {MaskConfiguration(k, 0.1, 0.0): Learned({}, k, 0.5 + k, 0.0, 0.0) for k in (0.3, 0.45, 0.5)}
+    >>> choose_largest(tried, 0.9).rate, choose_largest(tried, 2.0).rate
+    (0.5, 0.5)
+    """
+    passing = {made: one for made, one in tried.items() if one.held_out >= sufficient}
+    if passing:
+        return max(passing, key=lambda made: (passing[made].density, passing[made].held_out))
+    return max(tried, key=lambda made: (tried[made].held_out, tried[made].density))
 
 
 def _learned(

@@ -120,6 +120,11 @@ class Search:
     final: float = FINAL
     published: bool = False
 
+    def without_penalty(self) -> "Search":
+        """The same search for masks that nothing makes sparse, and that lower no other component."""
+        made = dict.fromkeys(replace(one, penalty=0.0) for one in self.configurations)
+        return replace(self, configurations=tuple(made), against=0.0)
+
     def plain(self) -> dict[str, Any]:
         """As it stands in the provenance."""
         return asdict(self)

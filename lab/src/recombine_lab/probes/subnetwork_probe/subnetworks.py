@@ -9,7 +9,7 @@ One probe from its checks to its answer: the whole network, the search, the base
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -45,7 +45,7 @@ from recombine_lab.probes.subnetwork_probe.component_usage import (
 from recombine_lab.probes.subnetwork_probe.components import Component, components_of, poolable
 from recombine_lab.probes.subnetwork_probe.mask_cache import Keeper, fingerprint
 from recombine_lab.probes.subnetwork_probe.mask_learning import Mask, MaskJob, MaskLearner, Subject
-from recombine_lab.probes.subnetwork_probe.mask_search import Cast, MaskSearchResult, searched
+from recombine_lab.probes.subnetwork_probe.mask_search import Cast, MaskSearchResult, choose_largest, searched
 from recombine_lab.probes.subnetwork_probe.mask_settings import MaskedWeights, MaskEvidence, MaskSearch, Search
 from recombine_lab.probes.subnetwork_probe.masked_network import (
     Asker,
@@ -67,6 +67,10 @@ _PICTURES = 50_000
 """Numbers in a batch of inputs above which several networks with convolutions are asked faster one by one."""
 _SMALL = 5_000_000
 """Weights up to which several re-initialised networks are kept at hand."""
+
+
+UsedMasks = Mapping[str, Mapping[str, list[tuple[MaskJob, Mask]]]]
+"""For everybody and each component, the masks of all that is used, with what says whose network they belong to."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,9 +105,21 @@ class Probing:
                 return self._refused(whole)
             keeper = Keeper.open(resume, {**self.settings, **fingerprint(state, self.layouts, self.components)})
             cast = Cast(self.model, state, self.components, self.seed, 64 if _count(state) <= _SMALL else 1)
-            found = self._searched(cast, keeper, together, told)
+            disturbed = self._own_examples(judge, state) < self.evidence.sufficient
+            half = 0.45 if disturbed else 0.9
+            found = self._searched(cast, keeper, together, lambda done: told("learning masks", 0.02 + half * done))
+            largest = None
+            if disturbed:
+                saying = lambda done: told("learning masks without a penalty", 0.02 + half * (1 + done))  # noqa: E731
+                largest = self._unpenalised(cast, keeper, together, saying)
             told("judging masks", 0.92)
-            return self._told(judge, cast, keeper, found, whole)
+            return self._told(judge, cast, keeper, (found, largest), whole)
+
+    @staticmethod
+    def _own_examples(judge: Judge, state: State) -> float:
+        """The least that the whole network does of a component's own held-out examples, the others left to chance."""
+        every = {one.name: torch.ones(one.mask, dtype=torch.bool) for one in judge.layouts}
+        return min(judge.alone(every, state, one.held_out) for one in judge.components)
 
     @property
     def size(self) -> int:
@@ -132,28 +148,63 @@ class Probing:
         controls = ["re-initialised"] if "re-initialised" in asked else []
         return [MEASURED, *controls, *(["shuffled"] if "shuffled" in asked and poolable(self.components) else [])]
 
-    def _searched(self, cast: Cast, keeper: Keeper, together: int, told: Progress) -> MaskSearchResult:
-        ceiling = -math.log(max(min(self.chances.values()), 1e-6))
-        device = next(iter(cast.state.values())).device
+    def _searched(self, cast: Cast, keeper: Keeper, together: int, told: Callable[[float], None]) -> MaskSearchResult:
+        """The sparsest masks that do a component."""
         return searched(
-            MaskLearner(self.asker, self.layouts, self.search, self.seed, ceiling, device),
+            self._learner(self.search, cast),
             cast,
             keeper,
-            who=self.searched_on,
-            seeds=self.evidence.seeds,
+            seeds=dict.fromkeys(self.searched_on, self.evidence.seeds),
             sufficient=self.evidence.sufficient,
             at_once=together,
-            told=lambda done: told("learning masks", 0.02 + 0.9 * done),
+            told=told,
         )
 
-    def _told(self, judge: Judge, cast: Cast, keeper: Keeper, found: MaskSearchResult, whole: Right) -> Probe:
+    def _unpenalised(
+        self, cast: Cast, keeper: Keeper, together: int, told: Callable[[float], None]
+    ) -> MaskSearchResult:
+        """The largest masks that do a component: nothing but what disturbs it is left out."""
+        return searched(
+            self._learner(self.search.without_penalty(), cast),
+            cast,
+            keeper,
+            seeds={who: self._parts_of(who) for who in self.searched_on},
+            sufficient=self.evidence.sufficient,
+            at_once=together,
+            told=told,
+            choice=choose_largest,
+        )
+
+    def _learner(self, search: Search, cast: Cast) -> MaskLearner:
+        ceiling = -math.log(max(min(self.chances.values()), 1e-6))
+        device = next(iter(cast.state.values())).device
+        return MaskLearner(self.asker, self.layouts, search, self.seed, ceiling, device)
+
+    def _parts_of(self, who: str) -> int:
+        """How many parts of all that is used are judged."""
+        return max(self.evidence.seeds, NETWORKS if who == "re-initialised" else 0)
+
+    def _told(
+        self,
+        judge: Judge,
+        cast: Cast,
+        keeper: Keeper,
+        results: tuple[MaskSearchResult, MaskSearchResult | None],
+        whole: Right,
+    ) -> Probe:
+        """From masks to the answer; the second result is of masks without a penalty, where these say what is used."""
+        found, largest = results
         names = [one.name for one in self.components]
         final: dict[str, Final] = {who: {name: found.final(who, name) for name in names} for who in self.searched_on}
         judged = {
             who: {name: _rights(judge, cast, who, name, final[who]) for name in names} for who in self.searched_on
         }
         judged |= self._baselines(judge, cast, final[MEASURED])
-        parts, used = self._parts(judge, cast, final, judged)
+        if largest is None:
+            used, core = self._used_by_slope(judge, cast, final)
+        else:
+            used, core = _masks_of(largest, self.searched_on, names), judged[MEASURED]
+        parts = self._parts(judge, cast, judged, used, core, _own(found, largest, names))
         masks = {name: [one.mask for _, one in final[MEASURED][name]] for name in names}
         keeper.choose(
             {name: {job.seed: self._arrays(one.mask) for job, one in final[MEASURED][name]} for name in names}
@@ -164,7 +215,9 @@ class Probing:
             verdict=verdict(parts),
             grade=grade(parts, self.evidence.seeds),
             reasons=self._reasons(parts, tried),
-            numbers=telling.numbers(parts, masks, used, self.layouts, tried),
+            numbers=telling.numbers(
+                parts, masks, {name: [mask for _, mask in used[MEASURED][name]] for name in names}, self.layouts, tried
+            ),
             figures=telling.figures(parts),
             tables={
                 "measures": measures_table(telling.measures(parts, whole)),
@@ -175,30 +228,50 @@ class Probing:
         )
 
     def _parts(
-        self, judge: Judge, cast: Cast, final: Mapping[str, Final], judged: dict[str, dict[str, Rights]]
-    ) -> tuple[PartSummaries, dict[str, list[Mask]]]:
-        """The learned masks, all that is used and its core, judged alike; and the masks of all that is used."""
-        names = [one.name for one in self.components]
-        every: dict[str, dict[str, Rights]] = {}
-        core: dict[str, Rights] = {}
-        used: dict[str, list[Mask]] = {}
-        for who in self.searched_on:
-            for name in names:
-                seeds = max(self.evidence.seeds, NETWORKS if who == "re-initialised" else 0)
-                jobs = [MaskJob(who, name, final[who][name][0][0].configuration, 1 + k) for k in range(seeds)]
-                states = [cast.state_of(who, job.seed) for job in jobs]
-                both = [self._used(judge, cast.subject(job), job) for job in jobs]
-                every.setdefault(who, {})[name] = Rights.of(name, judge.judged([one for one, _ in both], states))
-                if who == MEASURED:
-                    used[name] = [one for one, _ in both]
-                    core[name] = Rights.of(name, judge.judged([one for _, one in both], states))
+        self,
+        judge: Judge,
+        cast: Cast,
+        judged: dict[str, dict[str, Rights]],
+        used: UsedMasks,
+        core: dict[str, Rights],
+        own: Mapping[str, float] | None,
+    ) -> PartSummaries:
+        """The learned masks, all that is used and its core, judged alike."""
+        every = {
+            who: {name: self._rights_of(judge, cast, name, masks) for name, masks in by_component.items()}
+            for who, by_component in used.items()
+        }
         if "random" in self.evidence.controls:
-            every["random"] = {name: self._randomly(judge, cast, name, masks) for name, masks in used.items()}
+            mine = {name: [mask for _, mask in masks] for name, masks in used[MEASURED].items()}
+            every["random"] = {name: self._randomly(judge, cast, name, masks) for name, masks in mine.items()}
         rows = {one.name: len(one.test) for one in self.components}
         carved, all_used, core_used = (
             Summary(whose, self.chances, rows, self.evidence.sufficient) for whose in (judged, every, {MEASURED: core})
         )
-        return PartSummaries(carved, all_used, core_used), used
+        return PartSummaries(carved, all_used, core_used, own)
+
+    @staticmethod
+    def _rights_of(judge: Judge, cast: Cast, name: str, masks: Sequence[tuple[MaskJob, Mask]]) -> Rights:
+        """Masks on the networks that they belong to, judged."""
+        states = [cast.state_of(job.who, job.seed) for job, _ in masks]
+        return Rights.of(name, judge.judged([mask for _, mask in masks], states))
+
+    def _used_by_slope(
+        self, judge: Judge, cast: Cast, final: Mapping[str, Final]
+    ) -> tuple[UsedMasks, dict[str, Rights]]:
+        """All that everybody uses, by the slopes of their losses; and the core of it, judged, of the network itself."""
+        used: dict[str, dict[str, list[tuple[MaskJob, Mask]]]] = {}
+        core: dict[str, Rights] = {}
+        for who, by_component in final.items():
+            for name, learned in by_component.items():
+                configuration = learned[0][0].configuration
+                jobs = [MaskJob(who, name, configuration, 1 + k) for k in range(self._parts_of(who))]
+                both = [self._used(judge, cast.subject(job), job) for job in jobs]
+                used.setdefault(who, {})[name] = [(job, mask) for job, (mask, _) in zip(jobs, both, strict=True)]
+                if who == MEASURED:
+                    cores = [(job, mask) for job, (_, mask) in zip(jobs, both, strict=True)]
+                    core[name] = self._rights_of(judge, cast, name, cores)
+        return used, core
 
     def _used(self, judge: Judge, subject: Subject, job: MaskJob) -> tuple[Mask, Mask]:
         """Nearly all that a component uses, as much as is enough to do it on held-out examples; and the core of it."""
@@ -309,6 +382,22 @@ def _plainly() -> Iterator[None]:
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fused)
+
+
+def _masks_of(found: MaskSearchResult, who: Sequence[str], names: Sequence[str]) -> UsedMasks:
+    return {one: {name: [(job, it.mask) for job, it in found.final(one, name)] for name in names} for one in who}
+
+
+def _own(sparsest: MaskSearchResult, largest: MaskSearchResult | None, names: Sequence[str]) -> dict[str, float] | None:
+    """What the better of both kinds of masks does of each component's own held-out examples, in the mean over masks."""
+    if largest is None:
+        return None
+    return {
+        name: max(
+            float(np.mean([one.held_out for _, one in result.final(MEASURED, name)])) for result in (sparsest, largest)
+        )
+        for name in names
+    }
 
 
 def _rights(judge: Judge, cast: Cast, who: str, name: str, final: Final) -> Rights:

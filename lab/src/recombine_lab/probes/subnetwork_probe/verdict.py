@@ -53,7 +53,7 @@ def verdict(parts: PartSummaries) -> str:
     """The sentence of a search."""
     outcome, summary = parts.outcome, parts.deciding
     if outcome == "not sufficient":
-        return _not_sufficient(parts.carved)
+        return _not_sufficient(parts.carved) if parts.own is None else _not_alone(parts.own, parts.carved.sufficient)
     held, gone = _held(summary), "all that it uses" if summary is parts.used else "its mask"
     if outcome == "modular":
         return f"Separate parts: without {gone} a component loses {held}.{_spare(parts)}"
@@ -101,6 +101,14 @@ def _not_sufficient(summary: Summary) -> str:
         f"Not enough evidence: no part was found that does {worst!r} alone; the chosen masks answer"
         f" {percent(found.value)} of its test rightly (95 %: {percent(found.low)} to {percent(found.high)};"
         f" {', '.join(controls) or 'no control was run'}), and {percent(summary.sufficient)} is asked for."
+    )
+
+
+def _not_alone(own: Mapping[str, float], sufficient: float) -> str:
+    worst = min(own, key=lambda name: own[name])
+    return (
+        f"Not enough evidence: no part was found that does {worst!r} where the others are left to chance; masks answer"
+        f" {percent(own[worst])} of such examples rightly, and {percent(sufficient)} is asked for."
     )
 
 
@@ -245,6 +253,7 @@ def numbers(
         "search: lowest selectivity": min(passing, default=None),
         "search: highest selectivity": max(passing, default=None),
         "masked weights": float(sum(layout.size for layout in layouts)),
+        **({} if parts.own is None else {"own examples": min(parts.own.values())}),
     }
 
 
@@ -365,6 +374,7 @@ def reasons(parts: PartSummaries, search: Search, tried: Sequence[Row], *, group
         f"The question: {asked}? Masks of {group}s, {ablation} ablation, {search.estimator} estimator{published},"
         f" {'with' if search.against else 'without'} the term that lowers the other components.",
         f"By component: {', '.join(f'{name} {found}' for name, found in parts.labels.items())}.",
+        *_disturbing(parts),
         *_removals(parts),
         *_not_beaten(parts),
         f"{len(passing)} of {every} masks of the search were sufficient on held-out examples; their selectivity"
@@ -372,6 +382,18 @@ def reasons(parts: PartSummaries, search: Search, tried: Sequence[Row], *, group
         if passing
         else f"None of {every} masks of the search was sufficient on held-out examples of its component.",
         f"At most {percent(undecided)} of a mask was undecided at the end; only hard masks are judged.",
+    ]
+
+
+def _disturbing(parts: PartSummaries) -> list[str]:
+    """That components disturb each other, and what is then meant by all that one uses."""
+    if parts.own is None:
+        return []
+    alone = listing([f"{percent(share)} of those of {name!r}" for name, share in parts.own.items()])
+    return [
+        "The components disturb each other: the whole network does not answer examples of one in which the others are"
+        f" left to chance. Masks do {alone}. What a component uses is the mask that was learned without a penalty, and"
+        " so leaves out nothing but what disturbs it."
     ]
 
 
