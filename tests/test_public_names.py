@@ -112,9 +112,9 @@ def test_the_names_of_the_lab() -> None:
 
 def test_the_names_of_the_probes() -> None:
     assert sorted(recombine_lab.probes.__all__) == [
-        *["AnswerKey", "FactorExamples", "FamilyFit", "FittedComposition", "MaskEvidence", "MaskSearch"],
-        *["MaskedWeights", "Probe", "TrainingRows"],
-        *["fit_composition", "geometry", "influence", "subnetworks", "support"],
+        *["AnswerKey", "EstimatorAgreement", "FactorExamples", "FamilyFit", "FittedComposition", "MaskEvidence"],
+        *["MaskSearch", "MaskedWeights", "Probe", "TrainingRows"],
+        *["agreement", "fit_composition", "geometry", "influence", "subnetworks", "support"],
     ]
 
 

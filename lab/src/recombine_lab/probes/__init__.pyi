@@ -4,6 +4,8 @@ from .influence_probe.influence import influence as influence
 from .influence_probe.questions import FactorExamples as FactorExamples
 from .influence_probe.questions import TrainingRows as TrainingRows
 from .probe import Probe as Probe
+from .subnetwork_probe.agreement import EstimatorAgreement as EstimatorAgreement
+from .subnetwork_probe.agreement import agreement as agreement
 from .subnetwork_probe.mask_settings import MaskedWeights as MaskedWeights
 from .subnetwork_probe.mask_settings import MaskEvidence as MaskEvidence
 from .subnetwork_probe.mask_settings import MaskSearch as MaskSearch

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from recombine_lab.probes.subnetwork_probe.components import ComponentData
-from recombine_lab.probes.subnetwork_probe.mask_search import by_group, highest
-from recombine_lab.probes.subnetwork_probe.masked_network import Asker, ParameterLayout, State
+from recombine_lab.probes.subnetwork_probe.mask_search import highest
+from recombine_lab.probes.subnetwork_probe.masked_network import Asker, ParameterLayout, State, by_group
 
 CORE = 0.95
 """Of a component's use: parts are shared only if the others are lost with this much of it already."""

@@ -31,7 +31,7 @@ from recombine_lab.probes.subnetwork_probe.mask_settings import (
     start_scale,
     temperature,
 )
-from recombine_lab.probes.subnetwork_probe.masked_network import Asker, ParameterLayout, State
+from recombine_lab.probes.subnetwork_probe.masked_network import Asker, ParameterLayout, State, by_group
 
 
 class Continuous(torch.autograd.Function):
@@ -69,6 +69,8 @@ _FEW = 1_000_000
 """Scores up to which the gradients of all wait for one step; beyond, each is let go as soon as it was used."""
 _ROWS = 512
 """Rows that are asked about at once, when nothing is learned."""
+_MOST = 1024
+"""Rows that a slope is taken over, all of which are held in memory."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,9 @@ class MaskLearner:
     def learn(
         self, jobs: Sequence[MaskJob], subjects: Sequence[Subject], told: Callable[[float], None]
     ) -> list[Learned]:
-        """The masks of some jobs that take equally many steps, learned side by side."""
+        """The masks of some jobs that take equally many steps, learned side by side; by the gradient, one by one."""
+        if self.search.estimator == "gradient":
+            return [self._by_gradient(job, subject) for job, subject in zip(jobs, subjects, strict=True)]
         steps = self.steps(subjects[0])
         made = _Chunk(self, jobs, subjects)
         for step in range(steps):
@@ -143,6 +147,39 @@ class MaskLearner:
             if step % 20 == 0:
                 told(step / steps)
         return made.finished()
+
+    def _by_gradient(self, job: MaskJob, subject: Subject) -> Learned:
+        """The mask that is best to first order: kept is what the loss, with its penalty, is lower for.
+
+        The loss of the masked network is taken as linear in the mask, about the whole network. Each mask seed looks at
+        another half of the examples, so that masks of several seeds say how sure the slopes are.
+        """
+        chance = torch.Generator().manual_seed(derived(self.seed, "mask", job.key))
+        count = min(_MOST, -(-len(subject.component.fit) // 2))
+        rows = torch.randperm(len(subject.component.fit), generator=chance)[:count]
+        weights = {one.name: subject.state[one.name].detach().clone().requires_grad_() for one in self.layouts}
+        fixed = {name: value for name, value in subject.state.items() if name not in weights}
+        loss = self._mean_loss(weights, fixed, subject.component.fit.rows(rows))
+        if self.search.against:
+            others = [self._mean_loss(weights, fixed, one.fit.rows(slice(0, count))) for one in subject.others]
+            loss = loss - self.search.against * torch.stack(others).mean()
+        slopes = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
+        total = sum(one.size for one in self.layouts)
+        mask = {}
+        for one, slope in zip(self.layouts, slopes, strict=True):
+            weight = subject.state[one.name]
+            rise = by_group(one, weight * (torch.zeros_like(weight) if slope is None else slope))
+            worth = one.size / one.groups / total if self.search.penalty_shared else 1.0
+            mask[one.name] = hard_mask(-rise - job.configuration.penalty * worth).cpu()
+        kept = {
+            one.name: one.times(subject.state[one.name], mask[one.name].to(subject.state[one.name].device))
+            for one in self.layouts
+        }
+        right = rights(self.asker, {name: one[None] for name, one in kept.items()}, fixed, subject.component.held_out)
+        return Learned(mask, density(mask, self.layouts), float(right.float().mean()), 0.0, 0.0)
+
+    def _mean_loss(self, weights: State, fixed: State, rows: ComponentData) -> Tensor:
+        return self.asker.one(weights, fixed, rows.inputs, rows.targets)[0].mean()
 
 
 class _Chunk:

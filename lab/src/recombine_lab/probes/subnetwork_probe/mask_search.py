@@ -19,7 +19,13 @@ from recombine_lab.probes.subnetwork_probe.components import Component, Componen
 from recombine_lab.probes.subnetwork_probe.mask_cache import Keeper
 from recombine_lab.probes.subnetwork_probe.mask_learning import Learned, Mask, MaskJob, MaskLearner, Subject
 from recombine_lab.probes.subnetwork_probe.mask_settings import MaskConfiguration
-from recombine_lab.probes.subnetwork_probe.masked_network import Asker, ParameterLayout, State, untrained_state
+from recombine_lab.probes.subnetwork_probe.masked_network import (
+    Asker,
+    ParameterLayout,
+    State,
+    by_group,
+    untrained_state,
+)
 
 SEARCH_SEED = 0
 """The mask seed of the search; those of the masks that are judged come after it."""
@@ -249,12 +255,3 @@ def saliency(asker: Asker, state: State, layouts: Sequence[ParameterLayout], dat
         one.name: by_group(one, (state[one.name] * (torch.zeros_like(state[one.name]) if grad is None else grad)).abs())
         for one, grad in felt
     }
-
-
-def by_group(layout: ParameterLayout, values: Tensor) -> Tensor:
-    """(mask) Values of weights (shape), summed over each group."""
-    summed = values.float().reshape(layout.view)
-    for axis, size in enumerate(layout.mask):
-        if size == 1:
-            summed = summed.sum(axis, keepdim=True)
-    return summed

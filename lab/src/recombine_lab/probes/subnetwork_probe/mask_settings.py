@@ -3,12 +3,13 @@
 From scores to masks: what an estimator multiplies a weight by while it learns, and what is kept of it in the end.
 
 Legend: s a real number for each group of weights, T the temperature, which rises from 1 to 200 while masks are learned.
+The gradient learns nothing: its s are slopes, with their sign turned.
 Whatever the estimator, a group is kept where s > 0 and is taken out elsewhere, at s = 0 too; only such hard masks are
 ever judged.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from recombine.base.checks import check_choice, check_number, check_whole
 from recombine.base.errors import SettingError
 from recombine_lab.probes.probe import SettingsGroup
 
-Estimator = Literal["continuous", "hard concrete", "straight through"]
+Estimator = Literal["continuous", "hard concrete", "straight through", "gradient"]
 FINAL = 200.0
 """The temperature at the end."""
 LOW, HIGH, BETA = -0.1, 1.1, 2 / 3
@@ -80,7 +81,7 @@ def hard_mask(scores: Tensor) -> Tensor:
     return scores > 0
 
 
-ESTIMATORS = ("continuous", "hard concrete", "straight through")
+ESTIMATORS = ("continuous", "hard concrete", "straight through", "gradient")
 GROUPS = ("weight", "row", "channel", "head")
 ABLATIONS = ("zero", "mean", "resample", "re-init")
 CONTROLS = ("re-initialised", "random", "shuffled", "magnitude", "saliency")
@@ -134,36 +135,67 @@ _USUAL: dict[str, tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
     "continuous": ((0.01, 0.03), (0.1,), (0.1, 1.0)),
     "hard concrete": ((0.05, 0.2), (2.0,), (0.1, 1.0)),
     "straight through": ((0.01, 0.03), (0.1,), (0.1, 1.0)),
+    "gradient": ((0.0,), (0.0,), (0.1, 1.0)),
 }
-"""Rates, starts and penalties that are tried for each estimator."""
+"""Rates, starts and penalties that are tried for each estimator. The gradient is taken once: it has no rate."""
 _PUBLISHED = ((1e-2, 1e-4), (-0.05, 0.0, 0.05, 0.1), (1e-8,))
+
+
+Numbers = Sequence[float] | Mapping[str, Sequence[float]]
+"""Numbers to try, for all estimators or by the name of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaskSearch(SettingsGroup):
     """How masks are searched for.
 
-    - `estimator`: "continuous" sparsification, "hard concrete" or "straight through".
+    - `estimator`: "continuous" sparsification, "hard concrete", "straight through", or "gradient": the mask that is
+      best by the slope of the loss in the whole network, for which nothing is learned. Several can be asked, in a list:
+      the outcome is the one that all agree on (`agreement`), and "unclear" where they do not.
     - `published`: the published settings (no scaling, penalty summed, temperature by epoch, 90 epochs).
     - `against`: the weight of a term that lowers the other components while a mask is learned; it stands in the
       published text and not in the published code.
     - `rates`, `starts`, `penalties`: learning rates, scores at the start and weights of the penalty. Every combination
       of them is tried, and the sparsest mask that is sufficient on held-out examples of its own component is chosen.
+      Where estimators need numbers of their own, by name: `rates={"continuous": [0.1], "hard concrete": [0.3]}`.
     - `steps`, `batch_size`: how long a mask is learned, and from how many examples at a time.
     """
 
-    estimator: str = "continuous"
+    estimator: str | Sequence[str] = "continuous"
     published: bool = False
     against: float = 0.0
-    rates: Sequence[float] | None = None
-    starts: Sequence[float] | None = None
-    penalties: Sequence[float] | None = None
+    rates: Numbers | None = None
+    starts: Numbers | None = None
+    penalties: Numbers | None = None
     steps: int | None = None
     batch_size: int = 64
 
+    def searches(self) -> tuple[Search, ...]:
+        """The search of each estimator that is asked for, with what was left out filled in."""
+        names = [self.estimator] if isinstance(self.estimator, str) else list(self.estimator)
+        for name in names:
+            check_choice("estimator", name, ESTIMATORS)
+        if not names or len(set(names)) < len(names):
+            raise SettingError(
+                f"estimator={names!r}",
+                why="one or more are asked, each once",
+                instead='write estimator=["continuous", "gradient"]',
+            )
+        return tuple(self._of(name, several=len(names) > 1).resolved() for name in names)
+
+    def _of(self, estimator: str, *, several: bool) -> "MaskSearch":
+        """These settings for one of the estimators: its own numbers, and of those for all, the ones that it has."""
+        numbers = ("rates", "starts", "penalties")
+        own: dict[str, Any] = {name: _numbers_of(getattr(self, name), estimator) for name in numbers}
+        if several and estimator == "gradient":
+            own |= {name: None for name in ("rates", "starts") if not isinstance(getattr(self, name), Mapping)}
+            return replace(self, estimator=estimator, **own, steps=None)
+        return replace(self, estimator=estimator, **own)
+
     def resolved(self) -> Search:
-        """The search that is asked for, with what was left out filled in."""
+        """The search of the one estimator that is asked for."""
         check_choice("estimator", self.estimator, ESTIMATORS)
+        assert isinstance(self.estimator, str)  # noqa: S101 - it is one of the choices
         check_whole("batch_size", self.batch_size, least=1)
         check_number("against", self.against, least=0)
         if self.steps is not None:
@@ -174,10 +206,17 @@ class MaskSearch(SettingsGroup):
                 why="what was published is continuous sparsification",
                 instead="leave one of the two out",
             )
+        given = {"rates": self.rates, "starts": self.starts, "steps": self.steps}
+        if self.estimator == "gradient" and (useless := [name for name, one in given.items() if one is not None]):
+            raise SettingError(
+                f"{useless[0]}={given[useless[0]]!r} with estimator='gradient'",
+                why="the gradient is taken once, and nothing is learned in steps",
+                instead=f"leave {useless[0]} out",
+            )
         usual = _PUBLISHED if self.published else _USUAL[self.estimator]
-        given = (self.rates, self.starts, self.penalties)
-        grid = [known if one is None else one for one, known in zip(given, usual, strict=True)]
-        _check_grid(grid)
+        asked = (self.rates, self.starts, self.penalties)
+        grid: list[Any] = [known if one is None else one for one, known in zip(asked, usual, strict=True)]
+        _check_grid(grid, learned=self.estimator != "gradient")
         made = Search(
             configurations=tuple(MaskConfiguration(*map(float, point)) for point in product(*grid)),
             estimator=self.estimator,  # type: ignore[arg-type]  # it is one of the choices
@@ -245,7 +284,16 @@ class MaskEvidence(SettingsGroup):
             check_number("chance", self.chance, least=0, below=1)
 
 
-def _check_grid(grid: Sequence[Any]) -> None:
+def _numbers_of(given: Numbers | None, estimator: str) -> Sequence[float] | None:
+    """What was given for all estimators, or for this one; None for what is usual."""
+    if not isinstance(given, Mapping):
+        return given
+    for name in given:
+        check_choice("estimator", name, ESTIMATORS)
+    return given.get(estimator)
+
+
+def _check_grid(grid: Sequence[Any], *, learned: bool) -> None:
     for name, values in zip(("rates", "starts", "penalties"), grid, strict=True):
         if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
             raise SettingError(
@@ -255,4 +303,5 @@ def _check_grid(grid: Sequence[Any]) -> None:
             if name == "starts":
                 check_number(name, value, above=-20, below=20)
             else:
-                check_number(name, value, above=0 if name == "rates" else None, least=None if name == "rates" else 0)
+                positive = name == "rates" and learned
+                check_number(name, value, above=0 if positive else None, least=None if positive else 0)

@@ -94,6 +94,15 @@ class ParameterLayout:
         return mask.expand(self.view).reshape(self.shape)
 
 
+def by_group(layout: ParameterLayout, values: Tensor) -> Tensor:
+    """(mask) Values of weights (shape), summed over each group."""
+    summed = values.float().reshape(layout.view)
+    for axis, size in enumerate(layout.mask):
+        if size == 1:
+            summed = summed.sum(axis, keepdim=True)
+    return summed
+
+
 def unwrapped(model: Any) -> nn.Module:
     """The module itself: that of a run, that inside of a compiled one; what cannot be masked is refused."""
     made = getattr(model, "module", None)

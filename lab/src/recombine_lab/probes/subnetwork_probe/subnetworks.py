@@ -33,6 +33,7 @@ from recombine_lab.probes.subnetwork_probe import mask_search
 from recombine_lab.probes.subnetwork_probe import verdict as telling
 from recombine_lab.probes.subnetwork_probe.ablation import Judge, Right, check_units
 from recombine_lab.probes.subnetwork_probe.accuracy_summary import PartSummaries, Rights, Summary
+from recombine_lab.probes.subnetwork_probe.agreement import EstimatorAnswer, combined
 from recombine_lab.probes.subnetwork_probe.component_usage import (
     AS_GOOD,
     CORE,
@@ -90,7 +91,7 @@ class Probing:
     seed: int
     command: str | None
 
-    def answer(self, *, at_once: int | None, resume: str | Path | None, told: Progress) -> Probe:
+    def answer(self, *, at_once: int | None, resume: str | Path | None, told: Progress) -> EstimatorAnswer:
         """Check, search, judge, and say."""
         with evaluating(self.model), _plainly():
             state = state_of(self.model)
@@ -102,7 +103,7 @@ class Probing:
             told("asking the whole network", 0.0)
             whole = judge.whole(state)
             if min(right.mean() for right in whole.values()) < self.evidence.base_accuracy:
-                return self._refused(whole)
+                return EstimatorAnswer(self._refused(whole), {}, {})
             keeper = Keeper.open(resume, {**self.settings, **fingerprint(state, self.layouts, self.components)})
             cast = Cast(self.model, state, self.components, self.seed, 64 if _count(state) <= _SMALL else 1)
             disturbed = self._own_examples(judge, state) < self.evidence.sufficient
@@ -191,7 +192,7 @@ class Probing:
         keeper: Keeper,
         results: tuple[MaskSearchResult, MaskSearchResult | None],
         whole: Right,
-    ) -> Probe:
+    ) -> EstimatorAnswer:
         """From masks to the answer; the second result is of masks without a penalty, where these say what is used."""
         found, largest = results
         names = [one.name for one in self.components]
@@ -210,14 +211,13 @@ class Probing:
             {name: {job.seed: self._arrays(one.mask) for job, one in final[MEASURED][name]} for name in names}
         )
         tried = telling.spread(judge, cast, found, parts.carved)
-        return self._probe(
+        mine = {name: [mask for _, mask in used[MEASURED][name]] for name in names}
+        probe = self._probe(
             outcome=parts.outcome,
             verdict=verdict(parts),
             grade=grade(parts, self.evidence.seeds),
             reasons=self._reasons(parts, tried),
-            numbers=telling.numbers(
-                parts, masks, {name: [mask for _, mask in used[MEASURED][name]] for name in names}, self.layouts, tried
-            ),
+            numbers=telling.numbers(parts, masks, mine, self.layouts, tried),
             figures=telling.figures(parts),
             tables={
                 "measures": measures_table(telling.measures(parts, whole)),
@@ -226,6 +226,7 @@ class Probing:
                 "overlap": telling.overlap_table(masks, self.layouts),
             },
         )
+        return EstimatorAnswer(probe, masks, mine)
 
     def _parts(
         self,
@@ -437,7 +438,8 @@ def subnetworks(  # noqa: PLR0913 - each is one plain question, and all but two 
     - `at_once`: masks that are learned side by side, unless given as many as fit. `resume`: a folder in which finished
       masks are kept.
 
-    The outcome is one of: modular, redundant, collapse, anti-modular, not sufficient, unclear.
+    The outcome is one of: modular, redundant, collapse, anti-modular, not sufficient, unclear. Of several estimators it
+    is what all of them say, else unclear; `agreement` has what each says.
 
     >>> import torch
     >>> from torch import nn
@@ -460,12 +462,11 @@ def subnetworks(  # noqa: PLR0913 - each is one plain question, and all but two 
         check_whole("at_once", at_once, least=1)
     check_seed(seed)
     masked, evidence = masked or MaskedWeights(), evidence or MaskEvidence()
-    module, found = unwrapped(model), (search or MaskSearch()).resolved()
+    module, searches = unwrapped(model), (search or MaskSearch()).searches()
     parts = components_of(components, seed=seed, allow_repeats=evidence.allow_repeats)
     layouts = layouts_of(module, parameters=masked.parameters, group=masked.group, heads=masked.heads)
     check_units(module, layouts, masked.group, masked.ablation)
     settings = {
-        "search": found.plain(),
         **{name: getattr(masked, name) for name in ("group", "heads", "ablation")},
         "controls": list(evidence.controls),
         **{name: getattr(evidence, name) for name in ("seeds", "sufficient", "base_accuracy", "chance")},
@@ -473,20 +474,36 @@ def subnetworks(  # noqa: PLR0913 - each is one plain question, and all but two 
         "score": score if isinstance(score, str) else getattr(score, "__name__", "a function"),
         "masked": [layout.name for layout in layouts],
     }
-    asking = Probing(
-        model=module,
-        asker=Asker(module, score_of(score), forward),
-        layouts=layouts,
-        components=parts,
-        search=found,
-        masked=masked,
-        evidence=evidence,
-        chances={one.name: _chance(one, evidence.chance) for one in parts},
-        settings=settings,
-        seed=seed,
-        command=command,
-    )
-    return asking.answer(at_once=at_once, resume=resume, told=told)
+    asker = Asker(module, score_of(score), forward)
+    answers: dict[str, EstimatorAnswer] = {}
+    for k, one in enumerate(searches):
+        asking = Probing(
+            model=module,
+            asker=asker,
+            layouts=layouts,
+            components=parts,
+            search=one,
+            masked=masked,
+            evidence=evidence,
+            chances={part.name: _chance(part, evidence.chance) for part in parts},
+            settings={"search": one.plain(), **settings},
+            seed=seed,
+            command=command,
+        )
+        folder = None if resume is None else Path(resume) / one.estimator if len(searches) > 1 else resume
+        answers[one.estimator] = asking.answer(at_once=at_once, resume=folder, told=_nth(told, k, len(searches)))
+        if len(searches) == 1 or not answers[one.estimator].sparsest:  # one alone, or a network that is refused
+            return answers[one.estimator].probe
+    return combined(answers, layouts)
+
+
+def _nth(told: Progress, place: int, count: int) -> Progress:
+    """The progress of one of several that are asked one after the other."""
+
+    def telling_all(what: str, share: float | None) -> None:
+        told(what, None if share is None else (place + share) / count)
+
+    return telling_all
 
 
 def _chance(component: Component, given: float | None) -> float:
