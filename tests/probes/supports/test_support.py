@@ -1,6 +1,8 @@
 """The probe as a whole: its outcomes on known supports, what it refuses, what it hands back."""
 
+import json
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,7 @@ from recombine.base.errors import ColumnError, RecombineError, SettingError, Sou
 from recombine_lab import fit
 from recombine_lab.probes import support
 from recombine_lab.probes.probe_file import settings_of
-from recombine_lab.probes.support_probe.verdict import DIAGONAL, EVEN, OUTCOMES
+from recombine_lab.probes.support_probe.verdict import DIAGONAL, EVEN, OF_ALL, OUTCOMES, SHOWN
 from recombine_lab.tasks import DiagonalBand, Orthogonal, Random, Sprites
 
 TASK = Sprites(size=8)
@@ -360,3 +362,12 @@ def test_a_file_for_the_command(tmp_path):
         "def components():\n    return [torch.sin, torch.cos]\n"
     )
     assert support(**settings_of(spec, support)).outcome == "sufficient"
+
+
+def test_what_was_measured_beside_trained_models_is_what_the_probe_still_measures():
+    """A number that went from the probe goes from the page of its figures as well."""
+    place = Path(__file__).parents[3] / "docs" / "measured" / "probe_support.json"
+    found = json.loads(place.read_text(encoding="utf-8"))
+    known = {*SHOWN, *OF_ALL, "recovery, anchor"}
+    assert set(found["rank_correlations"]) <= known
+    assert all(set(one["numbers"]) <= known for one in found["supports"].values())
