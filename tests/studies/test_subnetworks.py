@@ -15,10 +15,12 @@ from recombine_studies.rows import Rows
 from recombine_studies.study import Bench, Evidence
 from recombine_studies.subnetworks import STUDY, claims
 from recombine_studies.subnetworks.grids import PRETRAINED, SCENES, SCRATCH, SENTENCES, VIT, grammatical, problems
-from recombine_studies.subnetworks.measures import questions
+from recombine_studies.subnetworks.measures import questions, told
 from recombine_studies.tasks.agreement import Agreement
 from recombine_studies.tasks.relations import Relations
 from recombine_studies.tasks.two_questions import TwoQuestions
+from tests.probes.flat import subnetworks
+from tests.probes.masks.test_disturbing import QUICK, added_up, components
 from tests.properties import examples
 
 SEEDS = range(4)
@@ -34,6 +36,7 @@ def evidence(
     overlap: Callable[[str, int], float] | None = None,
     structure: list[dict[str, Any]] | None = None,
     both: Callable[[int], tuple[float, float]] | None = None,
+    said: Callable[[int], list[dict[str, str]]] | None = None,
 ) -> Evidence:
     """Planted rows of every step: by default good networks without any structure."""
     scored = {SCENES: 0.95, SENTENCES: 0.99, VIT: 0.5, PRETRAINED: 0.97} | dict(scores or {})
@@ -55,10 +58,12 @@ def evidence(
                 own = {"kind": kind, "task": "t", "seed": seed, "origin": origin}
                 selective, unseen = both(seed) if both else (0.1 * seed, 0.5)
                 row = {"table": "network", "outcome": "unclear", "selectivity": selective, "both broken": unseen}
+                row["own examples"] = masks(kind, origin, claims.TRAINED, seed)["kept Target"] if masks else 0.95
+                found += [{**own, "table": "estimators", **one} for one in said(seed)] if said else []
                 found.append({**own, **row, "overlap within a component": overlap(origin, seed) if overlap else 0.5})
                 for who in (claims.TRAINED, claims.UNTRAINED):
                     made = masks(kind, origin, who, seed) if masks else flat()
-                    found.append({**own, "table": "masks", "who": who, "component": "a", **made})
+                    found.append({**own, "table": "used", "who": who, "component": "a", **made})
                     for passed, target, other in search(kind, who, seed) if search else [(True, 0.9, 0.9)]:
                         tried = flat(left=(target, other))
                         row = {"table": "search", "who": who, "component": "a", "sufficient": passed}
@@ -167,6 +172,45 @@ def test_figures_and_remarks_can_be_made_of_planted_rows_and_of_none() -> None:
         assert STUDY.remarks is not None
         assert len(STUDY.figures(planted)) == 5
         assert len(STUDY.remarks(planted)) == 4
+
+
+def test_the_first_sentence_counts_sufficiency_and_agreement() -> None:
+    """Of four seeds of four kinds: continuous masks suffice in half, hard concrete ones in all but one, and so on."""
+
+    def said(seed: int) -> list[dict[str, str]]:
+        continuous = "modular" if seed < 2 else "not sufficient"
+        hard = "redundant" if seed == 0 else continuous
+        return [
+            {"estimator": "continuous", "outcome": continuous},
+            {"estimator": "hard concrete", "outcome": hard},
+            {"estimator": "gradient", "outcome": "not sufficient"},
+        ]
+
+    assert STUDY.summary is not None
+    assert STUDY.summary(evidence(said=said)) == (
+        "In 8 of 16 networks continuous masks find a part that does each component alone; hard concrete masks agree on"
+        " 16 of these 16, and on the outcome of 12; gradient masks agree on 8 of these 16, and on the outcome of 8."
+    )
+    assert STUDY.summary(evidence()) == ""
+
+
+def test_what_is_used_is_told_with_what_it_does() -> None:
+    """The rows of a probe, as the claims read them: by who and component."""
+    found = subnetworks(
+        added_up(shared=False),
+        components=components(),
+        **{**QUICK, "steps": 30, "estimator": ["continuous", "gradient"], "rates": {"continuous": (0.1,)}},
+    )
+    rows = Rows(told(found))
+    used = rows.where(table="used")
+    assert {(row["who"], row["component"]) for row in used} == {
+        (who, name) for who in (claims.TRAINED, claims.UNTRAINED, claims.RANDOM) for name in "ab"
+    }
+    mine = used.where(who=claims.TRAINED)
+    assert all(row["left Target"] < 0.4 and row["left Other"] > 0.9 for row in mine)
+    assert all(row["kept Target"] > 0.9 and row["kept Other"] < 0.5 for row in mine)
+    assert rows.where(table="estimators").numbers("own examples") == pytest.approx([1, 1], abs=0.1)
+    assert {row["masks"] for row in rows.where(table="agreement")} == {"sparsest", "used"}
 
 
 def test_a_contrast_is_clipped_at_chance() -> None:

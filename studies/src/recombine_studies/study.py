@@ -99,9 +99,10 @@ class Study:
     `presets` has *smoke* (CI: seconds, decides nothing), *small* (this machine) and *paper* (published settings).
     `grids` gives a sweep's plan for each name, without a store. `trial` are the settings that make every step short
     enough to be tried (two updates). `differs` lists for a preset what is not as published, and why;
-    `changes` what moved since it was registered (`registration`), each with its date and reason; `described` what the
-    paper describes, and whether it is here, in part (how it differs) or missing (why). `remarks` are
-    paragraphs with numbers of the evidence: what follows, what would refute it, what limits it.
+    `summary` says in a sentence what has to be known before the claims are read; `changes` what moved since it was
+    registered (`registration`), each with its date and reason; `described` what the paper describes, and whether it is
+    here, in part (how it differs) or missing (why). `remarks` are paragraphs with numbers of the evidence: what
+    follows, what would refute it, what limits it.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Study:
     changes: tuple[str, ...] = ()
     described: tuple[Described, ...] = ()
     remarks: Callable[[Evidence], Sequence[str]] | None = None
+    summary: Callable[[Evidence], str] | None = None
 
 
 class StudyTexts(TypedDict):

@@ -125,13 +125,15 @@ def _result(study: Study, preset: str, evidence: Evidence, *, missing: int, comm
     if study.described:
         tables["described"] = Rows(asdict(one) for one in study.described).table()
     tables |= {name.replace(" ", "_"): rows.table() for name, rows in evidence.measured.items()}
+    verdict = verdict_of(study.paper, findings, runs=len(distinct), diverged=diverged, missing=missing)
+    summary = study.summary(evidence) if study.summary and not missing else ""
     return StudyResult(
         study=study.name,
         title=study.title,
         paper=study.paper,
         question=study.question,
         preset=preset,
-        verdict=verdict_of(study.paper, findings, runs=len(distinct), diverged=diverged, missing=missing),
+        verdict=" ".join(filter(None, (summary, verdict))),
         grade=grade_of(findings, missing=missing),
         findings=findings,
         remarks=tuple(study.remarks(evidence)) if study.remarks and not missing else (),

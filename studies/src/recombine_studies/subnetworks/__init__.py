@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from recombine_lab.probes.subnetwork_probe.mask_settings import PUBLISHED_EPOCHS
+from recombine_lab.probes.subnetwork_probe.component_usage import NETWORKS
+from recombine_lab.probes.subnetwork_probe.mask_settings import PUBLISHED_EPOCHS, MaskSearch
 from recombine_studies.claims import Check
 from recombine_studies.study import Settings, Step, Study, study_texts
 from recombine_studies.subnetworks import claims
-from recombine_studies.subnetworks.figures import figures, remarks
+from recombine_studies.subnetworks.figures import figures, remarks, summary
 from recombine_studies.subnetworks.grids import (
     PAPER,
     QUESTIONS,
@@ -45,11 +47,18 @@ def _search_updates(settings: Settings, kinds: tuple[str, ...], controls: Sequen
 
 
 def _of_search(search: dict[str, Any], controls: Sequence[str]) -> int:
-    grid = (search.get("rates", (0, 0)), search.get("starts", range(4 if search.get("published") else 1)))
-    settings = math.prod(map(len, grid)) * len(search.get("penalties", (0,)))
-    epoch = math.ceil(0.8 * search["problems"] / search["batch_size"])
-    networks = 1 + ("re-initialised" in search.get("controls", controls))
-    return 2 * networks * (settings + int(search["seeds"])) * int(search.get("steps", PUBLISHED_EPOCHS * epoch))
+    """At most: masks without a penalty are learned where components disturb each other."""
+    asked = MaskSearch(**{one.name: search[one.name] for one in fields(MaskSearch) if one.name in search})
+    epoch, seeds = math.ceil(0.8 * search["problems"] / search["batch_size"]), int(search["seeds"])
+    control = "re-initialised" in search.get("controls", controls)
+    total = 0
+    for one in asked.searches():
+        sparse, largest = len(one.configurations), len(one.without_penalty().configurations)
+        largest = largest if largest > 1 else 0
+        masks = (1 + control) * (sparse + seeds + largest) + seeds + control * max(seeds, NETWORKS)
+        steps = 1 if one.estimator == "gradient" else one.steps or PUBLISHED_EPOCHS * epoch
+        total += 2 * masks * steps
+    return total
 
 
 _PRESETS = {"smoke": SMOKE, "small": SMALL, "paper": PAPER}
@@ -83,9 +92,11 @@ STUDY = Study(
             name="masks",
             items=mask_items,
             measure=search_masks,
+            version=2,
             updates=lambda settings: _search_updates(settings, (SCENES, SENTENCES), CONTROLS),
         ),
     ),
     trial=TRIAL,
     remarks=remarks,
+    summary=summary,
 )

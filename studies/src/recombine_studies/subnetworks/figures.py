@@ -146,6 +146,28 @@ def ranked(one: Rank) -> str:
     return f"{measure(one.value)} ({measure(one.low)} to {measure(one.high)})"
 
 
+def summary(evidence: Evidence) -> str:
+    """How many networks reach sufficiency, and whether other estimators say the same."""
+    networks: dict[claims.Network, dict[str, str]] = {}
+    for row in claims.masks(evidence, "estimators"):
+        networks.setdefault(claims.network_of(row), {})[str(row["estimator"])] = str(row["outcome"])
+    if not networks:
+        return ""
+    first, *others = next(iter(networks.values()))
+    count = len(networks)
+
+    def reached(estimator: str, outcomes: dict[str, str]) -> bool:
+        return outcomes[estimator] != "not sufficient"
+
+    found = sum(reached(first, one) for one in networks.values())
+    said = [f"In {found} of {amount(count, 'network')} {first} masks find a part that does each component alone"]
+    for other in others:
+        same = sum(reached(other, one) == reached(first, one) for one in networks.values())
+        alike = sum(one[other] == one[first] for one in networks.values())
+        said.append(f"{other} masks agree on {same} of these {count}, and on the outcome of {alike}")
+    return f"{'; '.join(said)}."
+
+
 def remarks(evidence: Evidence) -> Sequence[str]:
     """What follows, what limits it, and what would refute it."""
     return [_on_contrasts(evidence), _on_search(evidence), _on_pretraining(evidence), _on_generalising(evidence)]
@@ -163,15 +185,32 @@ def _on_contrasts(evidence: Evidence) -> str:
             f" {measure(PUBLISHED_ABLATION[kind][0])} and {measure(PUBLISHED_ABLATION[kind][1])}); the part alone"
             f" {_mean(kept)} trained and {_mean(built)} untrained"
         )
-    labels = claims.masks(evidence, "network").by("outcome")
-    outcomes = ", ".join(f"{name} {len(rows)}" for name, rows in labels.items()) or "none"
+    estimators = claims.masks(evidence, "estimators").by("estimator")
+    labels = {"all together": claims.masks(evidence, "network"), **estimators}
+    outcomes = "; ".join(
+        f"{who}: " + (", ".join(f"{name} {len(some)}" for name, some in rows.by("outcome").items()) or "none")
+        for who, rows in labels.items()
+    )
     return (
         f"Contrasts of networks from scratch, in the mean. {'. '.join(told)}. By the probe's own outcome, which asks"
-        f" the whole pattern and beaten controls, networks are: {outcomes}. Untrained networks get the same search as"
-        " trained ones here; the published control reused settings that were chosen on the trained network. A trained"
-        " network whose ablation contrast is no lower than that of its own re-initialised control, over many seeds,"
-        " would refute that the contrast tells trained from untrained networks."
+        f" the whole pattern and beaten controls, networks are, by estimator: {outcomes}.{_shared(evidence)}"
+        " Untrained networks get the same search as trained ones here; the published control reused settings that were"
+        " chosen on the trained network. A trained network whose ablation contrast is no lower than that of its own"
+        " re-initialised control, over many seeds, would refute that the contrast tells trained from untrained"
+        " networks."
     )
+
+
+def _shared(evidence: Evidence) -> str:
+    """How much the masks of two estimators share of what is used, beside chance."""
+    rows = claims.masks(evidence, "agreement").where(masks="used")
+    told = [
+        f"{first} and {second} {percent(fmean(some.numbers('overlap')))} (by chance"
+        f" {percent(fmean(some.numbers('by chance')))})"
+        for (first, second), some in rows.by("first", "second").items()
+        if some.numbers("overlap")
+    ]
+    return f" Of what components use, masks share in the mean: {', '.join(told)}." if told else ""
 
 
 def _on_search(evidence: Evidence) -> str:

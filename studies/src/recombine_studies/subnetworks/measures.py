@@ -6,6 +6,7 @@ the search is kept, chosen or not.
 
 import json
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any, cast
 
 import numpy as np
@@ -13,9 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from recombine.base.seeds import derived
-from recombine_lab.probes.probe import Probe
+from recombine_lab.probes.probe import MEASURED, Probe
 from recombine_lab.probes.probe_file import group_settings
 from recombine_lab.probes.subnetwork_probe.subnetworks import subnetworks
+from recombine_lab.probes.subnetwork_probe.verdict import USED
 from recombine_lab.training.member import Job
 from recombine_lab.training.pack import job_of
 from recombine_studies.rows import Row, Rows
@@ -85,25 +87,49 @@ def search_masks(item: Row, bench: Bench) -> Sequence[Row]:
     settings = group_settings(subnetworks, {"controls": CONTROLS, **asked, "base_accuracy": 0.0})
     found = subnetworks(module, components=components, **settings, seed=seed)
     both = _accuracy(module, problems(task, "both_violated", tested, seed=seed, part="test"))
-    return [{"table": "network", "outcome": found.outcome, **found.numbers, "both broken": both}, *told(found)]
+    own = {"own examples": _own_examples(found)}
+    network = {"table": "network", "outcome": found.outcome, "grade": found.grade, **found.numbers, **own}
+    return [{**network, "both broken": both}, *told(found)]
+
+
+def _own_examples(found: Probe) -> float:
+    """The least that masks do of a component's own held-out examples, the other left to chance.
+
+    Where the components do not disturb each other, the sparse masks are asked.
+    """
+    known = found.numbers.get("own examples")
+    if known is not None:
+        return known
+    rows = Rows(found.tables["masks"].to_pylist()).where(who=MEASURED)
+    return min(fmean(some.numbers("held out")) for some in rows.by("component").values())
 
 
 def told(found: Probe) -> list[Row]:
-    """Every mask of a probe as a row: those of the search, those that were judged, and the means of random ones."""
+    """A probe as rows: each mask of the search, each that was judged, all that is used, and which estimators agree.
+
+    By one estimator there is nobody to agree with, and it stands alone.
+    """
     rows: list[Row] = [{"table": name, **row} for name in ("search", "masks") for row in found.tables[name].to_pylist()]
-    return rows + _random(found)
+    alone = [{"estimator": "continuous", "outcome": found.outcome, "grade": found.grade}]
+    for name in ("estimators", "agreement"):
+        table = found.tables.get(name)
+        listed = table.to_pylist() if table is not None else alone if name == "estimators" else []
+        rows += [{"table": name, **row} for row in listed]
+    return rows + _used(found)
 
 
-def _random(found: Probe) -> list[Row]:
-    """Random masks of the same size are told in the mean over masks."""
-    rows = Rows(found.tables["measures"].to_pylist()).where(who="random")
-    by_place: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        place, _, test = row["where"].partition(" on ")
-        one = by_place.setdefault(place, {"table": "masks", "who": "random", "component": place})
-        if not test and row["measure"] != "selectivity":
-            one[row["measure"]] = row["value"]
-        if test and test != place and row["measure"] == "kept":
+def _used(found: Probe) -> list[Row]:
+    """What is left without all that a component uses, and what that does alone, in the mean over masks."""
+    by_place: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in found.tables["measures"].to_pylist():
+        place, _, test = str(row["where"]).partition(" on ")
+        if not row["measure"].startswith(USED):
+            continue
+        one = by_place.setdefault((row["who"], place), {"table": "used", "who": row["who"], "component": place})
+        name = row["measure"].removeprefix(USED)
+        if not test and name != "selectivity":
+            one[name] = row["value"]
+        if test not in ("", place) and name == "kept":
             one["kept Other"] = row["value"]
     return list(by_place.values())
 

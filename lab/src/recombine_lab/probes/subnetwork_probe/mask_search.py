@@ -108,11 +108,15 @@ def searched(
     who, pick = list(seeds), choice or choose
     names = [one.name for one in cast.components]
     grid = learner.search.configurations
-    first = [MaskJob(one, name, made, SEARCH_SEED) for one in who for name in names for made in grid]
+    # Of one alone there is nothing to choose. A sparse one is learned all the same: the search is listed as a whole.
+    tried = grid if len(grid) > 1 or choice is None else ()
+    first = [MaskJob(one, name, made, SEARCH_SEED) for one in who for name in names for made in tried]
     share = len(first) / (len(first) + len(names) * sum(seeds.values()))
     learned = _learned(learner, cast, keeper, first, at_once, lambda done: told(share * done))
     chosen = {
-        (one, name): pick({made: learned[MaskJob(one, name, made, SEARCH_SEED)] for made in grid}, sufficient)
+        (one, name): pick({made: learned[MaskJob(one, name, made, SEARCH_SEED)] for made in tried}, sufficient)
+        if tried
+        else grid[0]
         for one in who
         for name in names
     }

@@ -1,0 +1,53 @@
+"""At the budget of the study: planted parts of networks for sentences are found, and what has none is not modular."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from recombine_lab.probes import agreement
+from recombine_lab.probes.probe import Probe
+from recombine_studies.subnetworks.grids import SENTENCES, SMALL
+from tests.probes.flat import subnetworks
+from tests.studies.planted_sentences import components, planted, right
+
+SEED = 20
+"""Not among those by which the budget was chosen (0), nor those of the benchmark (10 and 11)."""
+
+
+@cache
+def asked(kind: str) -> tuple[Probe, Mapping[str, tuple[float, float]]]:
+    """What is said of a planted network, and what the whole of it does of each component's examples and test."""
+    network, parts = planted(kind, SEED), components(SEED)
+    own = ("problems", "tests", "estimator")
+    budget: dict[str, Any] = {name: one for name, one in SMALL["search"][SENTENCES].items() if name not in own}
+    found = subnetworks(
+        network,
+        components=parts,
+        controls=("re-initialised", "random"),
+        **budget | {"estimator": ["continuous", "gradient"]},
+    )
+    return found, {name: (right(network, shown), right(network, test)) for name, (shown, test) in parts.items()}
+
+
+@pytest.mark.slow
+def test_both_planted_networks_do_the_tests_and_not_all_examples_of_masks() -> None:
+    """So that there is something to be found, and the components disturb each other."""
+    for kind in ("apart", "agreeing"):
+        _, whole = asked(kind)
+        assert min(test for _, test in whole.values()) > 0.95
+        assert min(shown for shown, _ in whole.values()) < 0.6
+
+
+@pytest.mark.slow
+def test_parts_that_stand_side_by_side_are_found() -> None:
+    found, _ = asked("apart")
+    assert dict(agreement(found).outcomes) == {"continuous": "modular", "gradient": "modular"}
+    assert found.outcome == "modular"
+
+
+@pytest.mark.slow
+def test_what_knows_agreement_alone_is_not_modular_by_any_estimator() -> None:
+    found, _ = asked("agreeing")
+    assert "modular" not in agreement(found).outcomes.values()
