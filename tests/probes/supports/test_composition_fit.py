@@ -9,6 +9,7 @@ import torch
 from recombine.base.errors import SettingError, TableError
 from recombine_lab.probes import fit_composition
 from recombine_lab.probes.support_probe.composition_families import (
+    LowRank,
     elementwise_families,
     fit_heads,
     fit_low_rank,
@@ -75,7 +76,7 @@ def test_where_it_is_none(rule):
     assert found.name == "none of these"
     assert found.sentence.startswith("None of these rules puts the parts together")
     assert found.explained < 0.99
-    assert (found.fitted, found.as_good) == (None, ())
+    assert (found.composition, found.components, found.as_good) == (None, None, ())
     with pytest.raises(SettingError, match="None of these rules"):
         found.ask_support()
 
@@ -110,8 +111,8 @@ def in_order(seen):
 def composed_points(found):
     """What the fitted composition makes of the fitted components at the seen points, as the probe would ask it."""
     points = torch.as_tensor(found.points)
-    parts = [found.fitted.components(points[:, list(columns)], k) for k, columns in enumerate(found.slots.values())]
-    return found.fitted.composition(torch.stack(parts, 1)).numpy()
+    parts = [found.components(points[:, list(columns)], k) for k, columns in enumerate(found.slots.values())]
+    return found.composition(torch.stack(parts, 1)).numpy()
 
 
 @pytest.mark.parametrize("rule", ["addition", "low rank"])
@@ -184,8 +185,8 @@ def test_a_low_rank_beside_its_twin():
     truth = [rng.standard_normal((3, 2)) for _ in "ab"]
     wholes = (features[0].numpy() @ truth[0] * (features[1].numpy() @ truth[1])) @ rng.standard_normal((2, 5))
     weights = torch.ones(1, 40, dtype=torch.float64)
-    maps, spread = fit_low_rank(
-        2, features, torch.as_tensor(wholes.T.copy()), weights, torch.Generator().manual_seed(0)
+    maps, _, spread = fit_low_rank(
+        LowRank(2), features, torch.as_tensor(wholes.T.copy()), weights, torch.Generator().manual_seed(0)
     )
     one, two = (features[k].numpy() @ maps[k][0].numpy() for k in range(2))
     said = np.array(
@@ -213,7 +214,6 @@ def test_heads_are_linear_maps():
         ({"combinations": {"front": [1] * 60, "back": [0] * 60}}, TableError, "1 combinations"),
         ({"parts": {"front": {k: [1.0] for k in range(10)}, "back": {}}}, TableError, "looks the same"),
         ({"parts": {"front": {0: [1.0], 1: [1.0, 2.0]}, "back": {}}}, SettingError, "of shapes"),
-        ({"folds": 1}, SettingError, "folds=1"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(change, error, said):

@@ -40,10 +40,8 @@ class Family:
 class LowRank:
     """A sum of so many products, one linear map of each part in each, spread over the outputs."""
 
-    parts: int
     rank: int
     name: str = "low rank"
-    order: tuple[int, ...] = ()
 
 
 def elementwise_families(parts: int) -> list[Family]:
@@ -158,10 +156,10 @@ def _descend(
 
 
 def fit_low_rank(
-    rank: int, features: Sequence[Tensor], wholes: Tensor, weights: Tensor, generator: torch.Generator, starts: int = 3
-) -> tuple[list[Tensor], Tensor]:
-    """The maps (F, p, R) of each part and the outputs (F, D, R), for each of F weightings (F, n)."""
-    folds, dtype = len(weights), wholes.dtype
+    rule: LowRank, features: Sequence[Tensor], wholes: Tensor, weights: Tensor, generator: torch.Generator
+) -> tuple[list[Tensor], Put, Tensor]:
+    """The maps (F, p, R) of each part, how they are put together, and the outputs (F, D, R); weights are (F, n)."""
+    folds, dtype, rank, starts = len(weights), wholes.dtype, rule.rank, 3
     counted = weights.repeat(starts, 1)
     maps = [torch.randn(starts * folds, one.shape[1], rank, generator=generator, dtype=dtype) for one in features]
     spread = torch.zeros(starts * folds, len(wholes), rank, dtype=dtype)
@@ -182,7 +180,7 @@ def fit_low_rank(
             break
         last = loss
     best = loss.reshape(starts, folds).argmin(0) * folds + torch.arange(folds)
-    return [one[best] for one in maps], spread[best]
+    return [one[best] for one in maps], _multiply, spread[best]
 
 
 def _least_squares(products: Tensor, wholes: Tensor, weights: Tensor) -> Tensor:

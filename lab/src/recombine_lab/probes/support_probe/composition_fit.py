@@ -10,7 +10,6 @@ and none where it leaves more than a little of what can be explained.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from recombine.base.checks import check_seed, check_whole
+from recombine.base.checks import check_seed
 from recombine.base.errors import SettingError, TableError
 from recombine.base.seeds import derived
 from recombine.base.words import percent
@@ -28,6 +27,7 @@ from recombine_lab.probes.probe import Probe
 from recombine_lab.probes.support_probe.composition_families import (
     Family,
     LowRank,
+    Put,
     elementwise_families,
     fit_heads,
     fit_low_rank,
@@ -45,8 +45,7 @@ ALIKE = 0.001
 _RANKS = (2, 3, 4)
 _JUDGED = 12
 """Outputs of the whole that rules are judged by."""
-_FEWEST = 20
-_CHUNK = 64
+_FEWEST, _FOLDS, _CHUNK = 20, 5, 64
 
 
 @dataclass(frozen=True)
@@ -75,26 +74,21 @@ class FittedComposition:
     noise: float | None
     as_good: tuple[str, ...]
     families: tuple[FamilyFit, ...]
-    combinations: int
-    fitted: "_Rule | None"
+    composition: Callable[[Tensor], Tensor] | None
+    components: Callable[[Tensor, int], Tensor] | None
     points: Numbers
     slots: Mapping[str, Sequence[int]]
 
     def ask_support(self, **options: Any) -> Probe:
         """The probe of support, asked about the seen combinations under the rule that was fitted."""
-        if self.fitted is None:
+        if self.composition is None:
             raise SettingError(
                 "no rule to ask the probe with",
                 why=self.sentence,
                 instead="give support(…, composition=…) a function that you know to be right",
             )
-        return support(
-            self.points,
-            slots=self.slots,
-            composition=self.fitted.composition,
-            components=self.fitted.components,
-            **options,
-        )
+        given: dict[str, Any] = {"composition": self.composition, "components": self.components, **options}
+        return support(self.points, slots=self.slots, **given)
 
 
 def fit_composition(
@@ -102,7 +96,6 @@ def fit_composition(
     combinations: Mapping[str, Sequence[Any]],
     wholes: Any,
     *,
-    folds: int = 5,
     seed: int = 0,
 ) -> FittedComposition:
     """By which rule parts are put together: addition, product, gating, occlusion, low rank, or none of these.
@@ -119,26 +112,27 @@ def fit_composition(
     'product'
     """
     check_seed(seed)
-    check_whole("folds", folds, least=2, instead="write folds=5")
     seen = _examples(parts, combinations, wholes)
-    if len(seen.codes) < max(_FEWEST, 2 * folds):
-        raise TableError(
-            f"{len(seen.codes)} combinations",
-            why="rules are chosen by combinations left out, and too few are left to fit them",
-            instead=f"give at least {max(_FEWEST, 2 * folds)}",
-        )
-    judged = _Judged.of(seen, folds, seed)
-    own, mapped = ([one for one in _candidates(seen) if one.own == which] for which in (True, False))
-    found = judged.compared(own, seen)
+    if len(seen.codes) < _FEWEST:
+        raise _too_few(seen)
+    judged = _Judged.of(seen, seed)
+    rules = elementwise_families(len(seen.names))
+    low = [LowRank(rank) for rank in _RANKS]
+    found = judged.compared([_Candidate(rule, own=True) for rule in rules] if seen.pixels else [], seen)
     if not found.told:
+        mapped = [_Candidate(rule, own=False) for rule in rules] + [_Candidate(rule, own=False) for rule in low]
         found = found.beside(judged.compared(mapped, seen))
     if not found.candidates:
-        raise TableError(
-            f"{len(seen.codes)} combinations for parts of {', '.join(str(n) for n in seen.widths)} independent numbers",
-            why="a rule must be fitted from half of them, and judged by others",
-            instead="give more combinations, or shorter vectors for the parts",
-        )
+        raise _too_few(seen)
     return _result(found, seen, seed)
+
+
+def _too_few(seen: "_Examples") -> TableError:
+    return TableError(
+        f"{len(seen.codes)} combinations for parts of {', '.join(str(width) for width in seen.widths)} numbers",
+        why="a rule is fitted to half of them or more, and judged by others",
+        instead=f"give more combinations, at least {_FEWEST}, or shorter vectors for the parts",
+    )
 
 
 # -- what was seen ---------------------------------------------------------------------------------------------------
@@ -146,21 +140,20 @@ def fit_composition(
 
 @dataclass(frozen=True, eq=False)
 class _Examples:
-    """Each part's coordinates (V, p) with a column of ones, and the mean whole (n, D) of each seen combination.
+    """Each part's coordinates (V, p + 1), the last of them one, and the mean whole (n, D) of each seen combination.
 
-    `pixels` and `sums` (V, D) are a part's own pixels and the sum of their channels, where parts look like wholes.
+    Where parts look like wholes, `pixels` are (V, D) each part's own and the sums of their channels, and `looks`
+    (p + 1, D) give them from coordinates. Wholes and pixels are in units of `scale`.
     """
 
     names: tuple[str, ...]
     coordinates: Sequence[Tensor]
-    pixels: Sequence[Tensor]
-    sums: Sequence[Tensor]
-    bases: Sequence[tuple[Tensor, Tensor]]
+    pixels: Sequence[tuple[Tensor, Tensor]]
+    looks: Sequence[tuple[Tensor, Tensor]]
     codes: Ints
     wholes: Tensor
     noise: Tensor | None
     scale: float
-    channels: int
 
     @property
     def widths(self) -> list[int]:
@@ -168,17 +161,14 @@ class _Examples:
         return [one.shape[1] - 1 for one in self.coordinates]
 
     def features(self, candidate: "_Candidate", outputs: Ints) -> list[Tensor]:
-        """What each head reads: (n, p), or the pixels (n D, 2) where it reads its own."""
+        """What each head reads: (n, p + 1), or the pixels (n D, 2) where it reads its own."""
         rule = candidate.rule
-        if isinstance(rule, LowRank):
-            return [one[self.codes[:, part]] for part, one in enumerate(self.coordinates)]
-        if not candidate.own:
-            return [self.coordinates[part][self.codes[:, part]] for part in rule.reads]
-        found = []
-        for part, mask in zip(rule.reads, rule.masks, strict=True):
-            pixels = (self.sums if mask else self.pixels)[part][self.codes[:, part]][:, outputs]
-            found.append(torch.stack([pixels.flatten(), torch.ones(pixels.numel(), dtype=pixels.dtype)], 1))
-        return found
+        if isinstance(rule, LowRank) or not candidate.own:
+            reads = range(len(self.names)) if isinstance(rule, LowRank) else rule.reads
+            return [self.coordinates[part][self.codes[:, part]] for part in reads]
+        pairs = zip(rule.reads, rule.masks, strict=True)
+        found = [self.pixels[part][1 if mask else 0][self.codes[:, part]][:, outputs] for part, mask in pairs]
+        return [_with_one(one.reshape(-1, 1)) for one in found]
 
 
 def _examples(parts: Any, combinations: Any, wholes: Any) -> _Examples:
@@ -201,24 +191,21 @@ def _examples(parts: Any, combinations: Any, wholes: Any) -> _Examples:
     if not all(np.isfinite(one).all() for one in [rows, *vectors]):
         raise TableError("numbers that are not finite", why="nothing can be fitted to them", instead="leave them out")
     shape = rows.shape[1:]
-    alike = all(one.shape[1:] == shape for one in vectors)
     scale = float(np.sqrt(np.mean(np.square(rows)))) or 1.0
     distinct, means, noise = _means(codes, rows.reshape(len(rows), -1) / scale)
     made = [_coordinates(one.reshape(len(one), -1)) for one in vectors]
-    pixels = [torch.as_tensor(one.reshape(len(one), -1) / scale) for one in vectors] if alike else []
+    alike = all(one.shape[1:] == shape for one in vectors)
+    flat = [torch.as_tensor(one.reshape(len(one), -1) / scale) for one in vectors] if alike else []
     channels = shape[0] if len(shape) == 3 else 1
-    sums = [_channel_sums(one, channels) for one in pixels]
     return _Examples(
         names,
-        [one for one, _, _ in made],
-        pixels,
-        sums,
-        [(middle, basis) for _, middle, basis in made],
+        [coordinates for coordinates, _ in made],
+        [(one, _channel_sums(one, channels)) for one in flat],
+        [(back / scale, _channel_sums(back / scale, channels)) for _, back in made] if alike else [],
         distinct,
         torch.as_tensor(means),
         None if noise is None else torch.as_tensor(noise),
         scale,
-        channels,
     )
 
 
@@ -267,14 +254,14 @@ def _means(codes: Ints, rows: Numbers) -> tuple[Ints, Numbers, Numbers | None]:
     return distinct, means, np.asarray(within * np.mean(1 / counts))
 
 
-def _coordinates(vectors: Numbers) -> tuple[Tensor, Tensor, Tensor]:
-    """(V, p + 1) The vectors along their principal directions, even in spread, and a one; with the way back."""
+def _coordinates(vectors: Numbers) -> tuple[Tensor, Tensor]:
+    """(V, p + 1) The vectors along their principal directions, even in spread, and a one; and the way back."""
     middle = vectors.mean(0)
     _, sizes, directions = np.linalg.svd(vectors - middle, full_matrices=False)
-    kept = sizes > 1e-6 * max(float(sizes[0]), 1e-300)
+    kept = sizes > 1e-6 * sizes[0]
     basis = directions[kept] * (sizes[kept] / np.sqrt(len(vectors)))[:, None]
     found = (vectors - middle) @ np.linalg.pinv(basis)
-    return _with_one(torch.as_tensor(found)), torch.as_tensor(middle), torch.as_tensor(basis)
+    return _with_one(torch.as_tensor(found)), torch.as_tensor(np.vstack([basis, middle]))
 
 
 def _channel_sums(pixels: Tensor, channels: int) -> Tensor:
@@ -316,14 +303,6 @@ class _Candidate:
         return f"{said}, {f'{order[0]} is the gate' if self.rule.name == 'gating' else ' over '.join(order)}"
 
 
-def _candidates(seen: _Examples) -> list[_Candidate]:
-    parts = len(seen.names)
-    rules = elementwise_families(parts)
-    own = [_Candidate(rule, own=True) for rule in rules] if len(seen.pixels) else []
-    low = [_Candidate(LowRank(parts, rank), own=False) for rank in _RANKS]
-    return [*own, *(_Candidate(rule, own=False) for rule in rules), *low]
-
-
 @dataclass(frozen=True, eq=False)
 class _Judged:
     """The outputs (D,) that rules are judged by, and which combinations each fold counts (F, n)."""
@@ -334,37 +313,28 @@ class _Judged:
     seed: int
 
     @classmethod
-    def of(cls, seen: _Examples, folds: int, seed: int) -> "_Judged":
+    def of(cls, seen: _Examples, seed: int) -> "_Judged":
         """Outputs that vary are preferred; folds are drawn among combinations."""
         rng = np.random.default_rng(derived(seed, "folds"))
         varies = seen.wholes.var(0).numpy() + 1e-12
         count = min(_JUDGED, len(varies))
         outputs = np.sort(rng.choice(len(varies), count, replace=False, p=varies / varies.sum()))
-        fold = rng.permutation(len(seen.codes)) % folds
-        counted = torch.as_tensor(fold != np.arange(folds)[:, None], dtype=torch.float64)
+        fold = rng.permutation(len(seen.codes)) % _FOLDS
+        counted = torch.as_tensor(fold != np.arange(_FOLDS)[:, None], dtype=torch.float64)
         return cls(outputs, counted, fold, derived(seed, "starts"))
 
-    @property
-    def fewest(self) -> int:
-        """The numbers of an output that the smallest fold can tell."""
-        return int(self.counted.sum(1).min()) // 2
-
     def forms(self, candidates: Sequence[_Candidate], seen: _Examples) -> list[_Candidate]:
-        """Those that the seen combinations can tell; of several orders of the parts the best on the first fold."""
-        found: dict[Any, list[_Candidate]] = {}
-        for candidate in candidates:
-            if candidate.numbers(seen) <= self.fewest:
-                low = isinstance(candidate.rule, LowRank)
-                found.setdefault((candidate.own, candidate.rule.name, candidate.rule if low else None), []).append(
-                    candidate
-                )
+        """Those that half of a fold can tell; of several orders of the parts the best on the first fold."""
         first = replace(self, counted=self.counted[:1], fold=np.where(self.fold == 0, 0, -1))
-        return [
-            one[0]
-            if len(one) == 1
-            else min(one, key=lambda each: first.held_out_errors(each, seen)[self.fold == 0].mean())
-            for one in found.values()
-        ]
+        found: dict[Any, list[_Candidate]] = {}
+        for one in candidates:
+            if one.numbers(seen) <= int(self.counted.sum(1).min()) // 2:
+                found.setdefault(one.rule if isinstance(one.rule, LowRank) else one.rule.name, []).append(one)
+
+        def missed(one: _Candidate) -> float:
+            return float(first.held_out_errors(one, seen)[self.fold == 0].mean())
+
+        return [one[0] if len(one) == 1 else min(one, key=missed) for one in found.values()]
 
     def compared(self, candidates: Sequence[_Candidate], seen: _Examples) -> "_Comparison":
         """The candidates' errors on combinations left out."""
@@ -378,32 +348,37 @@ class _Judged:
 
     def held_out_errors(self, candidate: _Candidate, seen: _Examples) -> Numbers:
         """(n,) The mean squared error of each combination, by the fit that was not shown it."""
-        wholes = seen.wholes[:, self.outputs]
-        rule = _fitted(candidate, seen, self.outputs, self.counted, self.seed)
-        held_out = rule[self.fold, :, np.arange(len(self.fold))]
-        return np.asarray((wholes - held_out).square().mean(1))
+        said = _fit(candidate, seen, self.outputs, self.counted, self.seed).whole(len(self.outputs))
+        held_out = said[self.fold, :, np.arange(len(self.fold))]
+        return np.asarray((seen.wholes[:, self.outputs] - held_out).square().mean(1))
 
 
-def _fitted(candidate: _Candidate, seen: _Examples, outputs: Ints, counted: Tensor, seed: int) -> Tensor:
-    """(F, D, n) What the fit of each fold says of all combinations."""
-    features = seen.features(candidate, outputs)
-    found, put = _fit(candidate, features, seen.wholes[:, outputs], counted, seed)
-    if isinstance(candidate.rule, LowRank):
-        heads = torch.stack([one @ own for one, own in zip(features, found[0], strict=True)])
-        mixed: Tensor = heads.prod(0) @ found[1].mT
-        return mixed.mT
-    whole: Tensor = put(heads_of(features, found))
-    return torch.unflatten(whole, 2, (-1, len(outputs))).squeeze(1).mT if candidate.own else whole
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """The heads' maps (F, …, p) and how their values become the whole, for F weightings of the combinations."""
+
+    features: Sequence[Tensor]
+    maps: Any
+    put: Put
+    spread: Tensor | None = None
+
+    def whole(self, outputs: int) -> Tensor:
+        """(F, D, n) What it says of all combinations."""
+        if self.spread is not None:
+            heads = torch.stack([one @ own for one, own in zip(self.features, self.maps, strict=True)])
+            return (self.put(heads) @ self.spread.mT).mT
+        said = self.put(heads_of(self.features, self.maps))
+        return said if said.shape[1] == outputs else torch.unflatten(said, 2, (-1, outputs)).squeeze(1).mT
 
 
-def _fit(candidate: _Candidate, features: Sequence[Tensor], wholes: Tensor, counted: Tensor, seed: int) -> Any:
-    generator = torch.Generator().manual_seed(seed)
-    if isinstance(candidate.rule, LowRank):
-        return fit_low_rank(candidate.rule.rank, features, wholes.T, counted, generator), None
+def _fit(candidate: _Candidate, seen: _Examples, outputs: Ints, counted: Tensor, seed: int) -> _Fit:
+    generator, wholes = torch.Generator().manual_seed(seed), seen.wholes[:, outputs]
+    features, rule = seen.features(candidate, outputs), candidate.rule
+    if isinstance(rule, LowRank):
+        return _Fit(features, *fit_low_rank(rule, features, wholes.T, counted, generator))
     if candidate.own:
-        every = counted.repeat_interleave(wholes.shape[1], 1)
-        return fit_heads(candidate.rule, features, wholes.reshape(1, -1), every, generator), candidate.rule.put
-    return fit_heads(candidate.rule, features, wholes.T, counted, generator), candidate.rule.put
+        counted, wholes = counted.repeat_interleave(wholes.shape[1], 1), wholes.reshape(-1, 1)
+    return _Fit(features, fit_heads(rule, features, wholes.T, counted, generator), rule.put)
 
 
 # -- which one it is -------------------------------------------------------------------------------------------------
@@ -460,135 +435,92 @@ class _Comparison:
 
 
 def _result(found: _Comparison, seen: _Examples, seed: int) -> FittedComposition:
-    told = found.told
-    winner = found.candidates[found.as_good[0]]
+    told, place = found.told, found.as_good[0]
+    winner = found.candidates[place]
     families = _families(found, seen, winner)
-    others = {found.candidates[place].rule.name for place in found.as_good} - {winner.rule.name}
-    points = torch.cat([one[seen.codes[:, part], :-1] for part, one in enumerate(seen.coordinates)], 1)
+    others = {found.candidates[one].rule.name for one in found.as_good} - {winner.rule.name}
+    composition, components = _fitted(winner, seen, seed) if told else (None, None)
+    share = percent(max(found.explained, 0.0))
+    of_what = f"{share} of what {'varies' if seen.noise is None else 'can be explained'} on combinations left out"
+    none = f"None of these rules puts the parts together: the best, {winner.rule.name}, tells {of_what}."
+    some = f"The parts are put together by {winner.rule.name} ({winner.form(seen.names)}): it tells {of_what}."
     ends = np.cumsum([0, *seen.widths])
-    name = winner.rule.name if told else NONE
     return FittedComposition(
-        name=name,
-        sentence=_sentence(name, winner, found.explained, seen),
+        name=winner.rule.name if told else NONE,
+        sentence=some if told else none,
         explained=found.explained,
-        noise=None if seen.noise is None else found.noise / float(found.total.mean()),
+        noise=None if seen.noise is None else found.noise / max(float(found.total.mean()), 1e-12),
         as_good=tuple(one.name for one in families if one.name in others) if told else (),
         families=families,
-        combinations=len(seen.codes),
-        fitted=_Rule.of(winner, seen, seed) if told else None,
-        points=points.numpy(),
+        composition=composition,
+        components=components,
+        points=torch.cat([one[seen.codes[:, part], :-1] for part, one in enumerate(seen.coordinates)], 1).numpy(),
         slots={name: list(range(ends[part], ends[part + 1])) for part, name in enumerate(seen.names)},
     )
 
 
 def _families(found: _Comparison, seen: _Examples, winner: _Candidate) -> tuple[FamilyFit, ...]:
-    """Each rule in the form that did best; the chosen one in its own."""
+    """Each rule in the form that did best; the chosen one in its own, and first."""
     best: dict[str, tuple[_Candidate, Numbers]] = {}
-    for candidate, error in sorted(
-        zip(found.candidates, found.errors, strict=True), key=lambda one: (one[0] != winner, float(one[1].mean()))
-    ):
+    pairs = zip(found.candidates, found.errors, strict=True)
+    for candidate, error in sorted(pairs, key=lambda one: (one[0] != winner, float(one[1].mean()))):
         best.setdefault(candidate.rule.name, (candidate, error))
     told = []
     for name, (candidate, error) in best.items():
         missed = mean(found.total, error)
-        ends = interval(missed, IntervalSettings(), name, least=0.0) or (float("nan"),) * 2
-        told.append(FamilyFit(name, 1 - missed.of_all, 1 - ends[1], 1 - ends[0], candidate.form(seen.names)))
+        low, high = interval(missed, IntervalSettings(), name, least=0.0) or (float("nan"),) * 2
+        told.append(FamilyFit(name, 1 - missed.of_all, 1 - high, 1 - low, candidate.form(seen.names)))
     return tuple(told)
 
 
-def _sentence(name: str, best: _Candidate, explained: float, seen: _Examples) -> str:
-    what = "of what can be explained" if seen.noise is not None else "of what varies"
-    share = f"{percent(max(explained, 0.0))} {what} on combinations left out"
-    if name != NONE:
-        return f"The parts are put together by {name} ({best.form(seen.names)}): it tells {share}."
-    return f"None of these rules puts the parts together: the best, {best.rule.name}, tells {share}."
+def _fitted(candidate: _Candidate, seen: _Examples, seed: int) -> tuple[Any, Any]:
+    """The rule fitted to all seen combinations and all outputs: the composition, and what gives the components.
 
-
-@dataclass(frozen=True, eq=False)
-class _Rule:
-    """The fitted rule as the probe of support takes it: a composition of components, and the components of points."""
-
-    composition: str | Callable[[Tensor], Tensor]
-    components: Callable[[Tensor, int], Tensor]
-
-    @classmethod
-    def of(cls, candidate: _Candidate, seen: _Examples, seed: int) -> "_Rule":
-        """Fitted to all seen combinations and all outputs. A component is what the heads of its part give (n, H, D)."""
-        every = torch.ones(1, len(seen.codes), dtype=torch.float64)
-        outputs = np.arange(seen.wholes.shape[1])
-        rule = candidate.rule
-        if isinstance(rule, LowRank):
-            maps, spread = _fit(candidate, seen.features(candidate, outputs), seen.wholes, every, seed)[0]
-            return cls(
-                _Mixed(spread[0] * seen.scale),
-                lambda values, part: (_with_one(values.to(torch.float64)) @ maps[part][0])[:, None],
-            )
-        pieces = [outputs] if candidate.own else np.array_split(outputs, -(-len(outputs) // _CHUNK))
-        found = torch.cat(
-            [
-                _fit(candidate, seen.features(candidate, piece), seen.wholes[:, piece], every, seed)[0][0]
-                for piece in pieces
-            ]
-        )
-        widths = [2 if candidate.own else seen.widths[part] + 1 for part in rule.reads]
-        heads = torch.split(found, widths, -1)
-        return cls(_Put.of(rule, seen.scale), partial(_component, candidate=candidate, heads=heads, seen=seen))
-
-
-@dataclass(frozen=True, eq=False)
-class _Mixed:
-    """A low rank: products of the parts' numbers, spread (D, R) over the outputs."""
-
-    spread: Tensor
-
-    @property
-    def __name__(self) -> str:
-        """What sentences of the probe call it."""
-        return "a low rank"
-
-    def __call__(self, outputs: Tensor) -> Tensor:
-        """(n, K, 1, R) -> (n, D)."""
-        return outputs.prod(1)[:, 0] @ self.spread.to(outputs).T
-
-
-@dataclass(frozen=True, eq=False)
-class _Put:
-    """A rule that treats each output by itself: `places` says which part, and which of its heads, it reads."""
-
-    rule: Family
-    places: tuple[tuple[int, int], ...]
-    scale: float
-
-    @classmethod
-    def of(cls, rule: Family, scale: float) -> "_Put":
-        """A part's second head is its mask."""
-        return cls(rule, tuple((part, rule.reads[:place].count(part)) for place, part in enumerate(rule.reads)), scale)
-
-    @property
-    def __name__(self) -> str:
-        """What sentences of the probe call it."""
-        return self.rule.name
-
-    def __call__(self, outputs: Tensor) -> Tensor:
-        """(n, K, H, D) -> (n, D)."""
-        heads = torch.stack([outputs[:, part, which] for part, which in self.places])
-        return self.rule.put(heads) * self.scale
-
-
-def _component(values: Tensor, part: int, *, candidate: _Candidate, heads: Sequence[Tensor], seen: _Examples) -> Tensor:
-    """(n, H, D) What the heads of one part give for its coordinates (n, p); rows of zeros where others have more."""
+    A component is what the heads of its part give, (n, heads, D), each by a linear map of the part's coordinates.
+    """
+    every, outputs = torch.ones(1, len(seen.codes), dtype=torch.float64), np.arange(seen.wholes.shape[1])
     rule = candidate.rule
-    assert isinstance(rule, Family)  # noqa: S101 - a low rank has components of its own
-    values = values.to(torch.float64)
+    if isinstance(rule, LowRank):
+        found = _fit(candidate, seen, outputs, every, seed)
+        assert found.spread is not None  # noqa: S101 - a low rank has one
+        maps, reads = [one[0] for one in found.maps], tuple(range(len(seen.names)))
+        return _composition(rule.name, reads, found.put, seen.scale, found.spread[0]), _components(maps, reads)
+    pieces = [outputs] if candidate.own else np.array_split(outputs, -(-len(outputs) // _CHUNK))
+    fitted = torch.cat([_fit(candidate, seen, piece, every, seed).maps[0] for piece in pieces])
+    widths = [2 if candidate.own else seen.widths[part] + 1 for part in rule.reads]
+    maps = [one.T for one in torch.split(fitted, widths, -1)]
     if candidate.own:
-        middle, basis = seen.bases[part]
-        pixels = (values @ basis + middle) / seen.scale
-        looks = {False: pixels, True: _channel_sums(pixels, seen.channels)}
-    found = []
-    for place in (place for place, one in enumerate(rule.reads) if one == part):
-        head = heads[place]
-        found.append(
-            looks[rule.masks[place]] * head[:, 0] + head[:, 1] if candidate.own else _with_one(values) @ head.T
-        )
-    most = max(rule.reads.count(one) for one in rule.reads)
-    return torch.stack([*found, *[torch.zeros_like(found[0])] * (most - len(found))], 1)
+        looks = [seen.looks[part][1 if mask else 0] for part, mask in zip(rule.reads, rule.masks, strict=True)]
+        maps = [_scaled(look, *one[:, 0].tolist()) for look, one in zip(looks, maps, strict=True)]
+    return _composition(rule.name, rule.reads, rule.put, seen.scale), _components(maps, rule.reads)
+
+
+def _scaled(look: Tensor, times: float, plus: float) -> Tensor:
+    """The map (p + 1, D) of coordinates to pixels, with these scaled and shifted."""
+    found = look * times
+    found[-1] += plus
+    return found
+
+
+def _components(maps: Sequence[Tensor], reads: Sequence[int]) -> Callable[[Tensor, int], Tensor]:
+    most = max(reads.count(part) for part in reads)
+
+    def give(values: Tensor, part: int) -> Tensor:
+        found = [_with_one(values.to(torch.float64)) @ one for one, own in zip(maps, reads, strict=True) if own == part]
+        return torch.stack([*found, *[torch.zeros_like(found[0])] * (most - len(found))], 1)
+
+    return give
+
+
+def _composition(
+    name: str, reads: Sequence[int], put: Put, scale: float, spread: Tensor | None = None
+) -> Callable[[Tensor], Tensor]:
+    """Heads (n, K, heads of a part, D) as one whole (n, D); a part's second head is its mask."""
+    places = [(part, reads[:place].count(part)) for place, part in enumerate(reads)]
+
+    def compose(outputs: Tensor) -> Tensor:
+        whole = put(torch.stack([outputs[:, part, which] for part, which in places])) * scale
+        return whole if spread is None else whole @ spread.to(outputs).T
+
+    compose.__name__ = name  # by which the probe's sentences call it
+    return compose
