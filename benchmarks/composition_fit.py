@@ -1,6 +1,6 @@
 """Can the rule that puts parts together be read off seen combinations? A hypothesis, and its test.
 
-    python benchmarks/composition_fit.py         # nine rules, seeds 100 to 119: about eight minutes of processor time
+    python benchmarks/composition_fit.py         # nine rules, seeds 100 to 119: about nine minutes of processor time
     python benchmarks/composition_fit.py --first 0 --seeds 8     # those it was written with
     python benchmarks/composition_fit.py --smoke
 
