@@ -147,3 +147,14 @@ def test_what_a_cell_shows_is_on_the_page():
     assert (code, text) == ("```python\nlook()\n```", "```text\nTrue\n```")
     assert html == "<div class='shown'><p>one</p>\n<p>two</p></div>"
     assert list(notebook._parts(nbformat.v4.new_markdown_cell("# Words"))) == ["# Words"]
+
+
+def test_options_of_commands_stay_whole_and_nothing_else_changes():
+    options = _script("theme/options.py")
+    block = (
+        '<div class="language-{} highlight"><pre><code>recombine<span class="w"> </span>--factors a</code></pre></div>'
+    )
+    whole = options.on_page_content(block.format("console"))
+    assert '<span class="option">--factors</span> a' in whole
+    assert re.sub("<[^>]*>", "", whole) == "recombine --factors a"
+    assert options.on_page_content(block.format("python")) == block.format("python")
