@@ -24,7 +24,7 @@ ROW = st.tuples(
 
 
 @given(st.lists(ROW, min_size=10, max_size=60))
-@examples(30)
+@examples(20)
 def test_the_same_sides_as_in_memory(rows) -> None:
     table = dict(zip(("a", "b", "split", "y", "said"), map(list, zip(*rows, strict=True)), strict=True))
     for place, (a, b, side) in enumerate((("a", "p", "train"), ("b", "q", "train"), ("a", "q", "test"))):

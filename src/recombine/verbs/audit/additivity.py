@@ -29,7 +29,16 @@ from recombine.numerics.interaction_rules import RULES
 from recombine.numerics.noise_ceiling import NoiseCeiling, noise_ceiling
 from recombine.numerics.resampling import EvidencePieces
 from recombine.numerics.rows import IncidenceRows
-from recombine.numerics.simple_rules import ADDITIVE, MAJORITY, NEAREST, SimpleRules, alone_name, filled, is_alone
+from recombine.numerics.simple_rules import (
+    ADDITIVE,
+    MAJORITY,
+    NEAREST,
+    SimpleRules,
+    alone_name,
+    filled,
+    highest,
+    is_alone,
+)
 from recombine.verbs.audit.block_holdout import (
     LIKE,
     HeldOutPart,
@@ -433,5 +442,5 @@ def _rule(name: str, answers: SeenAnswers, rows: Ints, answered: Numbers, of_rul
         others = of_rule[answers.constant_rule].mean()
         return RuleScore(name, float(1 - losses.mean() / others), None)
     counts = answers.counts[rows]
-    share = answers.values[rows, answered.argmax(axis=1)]
+    share = answers.values[rows, highest(answered)]
     return RuleScore(name, float(1 - losses.mean()), float((share * counts).sum() / counts.sum()))

@@ -12,7 +12,7 @@ from recombine.data.support import NumberTarget, Support, Target
 from recombine.data.vector_answers import VectorAnswers
 from recombine.numerics.groups import Ints, Numbers, commonest, pooled_variance
 from recombine.numerics.interaction_rules import SeenTable
-from recombine.numerics.simple_rules import MAJORITY, MEAN
+from recombine.numerics.simple_rules import MAJORITY, MEAN, highest
 from recombine.numerics.vector_coordinates import coordinates, effective_dimension
 
 _MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB
@@ -63,7 +63,7 @@ class SeenAnswers:
         truth = self.values[rows]
         if not self.classes:
             return np.asarray(np.square(self.bounded(answered) - truth).sum(axis=1))
-        return np.asarray(1 - commonest(truth)[np.arange(len(rows)), answered.argmax(axis=1)])
+        return np.asarray(1 - commonest(truth)[np.arange(len(rows)), highest(answered)])
 
     def table(self, known: Support) -> SeenTable:
         """For rules to be fitted to; `known` are the combinations that have an answer."""

@@ -93,8 +93,8 @@ class Costs:
 class ElementPrices:
     """What each element of a set factor costs: a set costs what its elements cost together, the empty one 1.
 
-    >>> from recombine.numerics.rows import Rows
-    >>> sets = Sets(("a", "b"), Rows.listed([[], [0], [0, 1]], width=2), largest=2)
+    >>> from recombine.numerics.rows import IncidenceRows
+    >>> sets = Sets(("a", "b"), IncidenceRows.listed([[], [0], [0, 1]], width=2), largest=2)
     >>> ElementPrices(0, sets, np.array([3.0, 1.0]), given=1).of(np.array([0, 1, 2])).tolist()
     [1.0, 3.0, 4.0]
     """

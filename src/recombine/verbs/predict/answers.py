@@ -20,6 +20,7 @@ from recombine.data.space import Value, text
 from recombine.data.support import LabelTarget, NumberTarget, Support
 from recombine.data.table_query import ReadOptions
 from recombine.numerics.groups import Codes, Groups, Ints, Numbers, commonest, group, pooled_variance
+from recombine.numerics.simple_rules import ROUNDING, highest
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +105,8 @@ class Answers:
         if self.kind == "number":
             return np.full(len(scores), -1, dtype=np.int64)
         if self.questions == 1:
-            return (scores[:, 0] > 0).astype(np.int64)
-        return np.asarray(scores.argmax(axis=1))
+            return (scores[:, 0] > ROUNDING).astype(np.int64)
+        return highest(scores)
 
     def best(self, scores: Numbers) -> Numbers:
         """The one score of each row that is told: the number, the score for the second class, or the winner's."""

@@ -33,7 +33,7 @@ from recombine.base.words import interval_words, percent, text
 from recombine.data.support import Support
 from recombine.numerics.distributions import normal_quantile
 from recombine.numerics.intervals import Interval
-from recombine.numerics.simple_rules import ADDITIVE, MEAN
+from recombine.numerics.simple_rules import ADDITIVE, MEAN, highest
 from recombine.verbs.audit.audit import audit
 from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule, rule_words
 from recombine.verbs.predict.answers import Answers, Truth
@@ -216,7 +216,7 @@ def _chosen(support: Support, learner: RuleAnswers, *, seed: int) -> RuleAnswers
     if found.additive is None or found.expected is None or found.additive.chosen == ADDITIVE:
         return learner
     said = ask_rule(found.additive.chosen, support, learner.truth.codes)
-    values = said[:, 0] if said.shape[1] == 1 else said.argmax(axis=1).astype(np.float64)
+    values = said[:, 0] if said.shape[1] == 1 else highest(said).astype(np.float64)
     source = f"a rule over the factors ({rule_words(found.additive.chosen, factors=support.space.names)})"
     rule = RuleAnswers(replace(learner.truth, source=source, values=values), found.expected)
     return rule if rule.test == "passed" else learner
