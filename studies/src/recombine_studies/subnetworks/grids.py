@@ -193,7 +193,7 @@ _RESNET = {"name": "resnet", "blocks": [1, 1, 1], "channels": [8, 16, 32], "norm
 _VIT = {"name": "vit", "patch": 8, "width": 32, "heads": 4, "depth": 2, "inner": 64, "dropout": 0.0}
 _TRANSFORMER = {"name": "transformer", "width": 64, "heads": 4, "layers": 2, "inner": 128}
 _SCENE_RECIPE = {"batch": 16, "samples": 1500, "evaluations": 3, "test_samples": 150, "schedule": "cosine"}
-_SENTENCE_RECIPE = {"steps": 600, "lr": 3e-3, "batch": 32, "samples": 4000, "evaluations": 3, "test_samples": 400}
+_SENTENCE_RECIPE = {"steps": 600, "lr": 1e-3, "batch": 32, "samples": 4000, "evaluations": 3, "test_samples": 400}
 _QUESTION_MODELS = (
     {"name": "mlp", "hidden": {"each": [[16], [64], [32, 32]]}},
     {"name": "transformer", "width": 16, "heads": 2, "layers": 1, "inner": 32},
@@ -231,7 +231,7 @@ SMALL: Mapping[str, Any] = {
     "pretrainings": {SCENES: 1, SENTENCES: 3},
     "pretraining": {
         SCENES: {"steps": 150, "batch": 32, "lr": 2e-3, "temperature": 0.1, "examples": 2400},
-        SENTENCES: {"steps": 400, "batch": 64, "lr": 3e-3, "examples": 8000},
+        SENTENCES: {"steps": 400, "batch": 64, "lr": 1e-3, "examples": 8000},
     },
     "noise": 0.25,
     "held_out": [0.3, 0.6],
