@@ -126,6 +126,8 @@ def test_the_command(tmp_path, tiny, monkeypatch):
     assert ran.exit_code == 0, ran.output
     assert "holds" in ran.stdout
     assert {path.name for path in (tmp_path / "pages").iterdir()} == {"tiny", "tiny.md"}
+    page = (tmp_path / "pages" / "tiny" / "page.html").read_text(encoding="utf-8")
+    assert "recombine study run tiny --preset smoke</code>" in page, "whoever reads it has other folders"
     told = call.invoke(app, ["study", "report", "all", "--preset", "smoke"])
     assert told.exit_code == 0
     assert "Tiny" in told.stdout

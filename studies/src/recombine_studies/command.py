@@ -134,7 +134,7 @@ def report(
 
     with warnings_as_notes():
         for one in _names(name):
-            found = report_study(one, preset=preset, store=store, command=options.command_line())
+            found = report_study(one, preset=preset, store=store)
             _tell(found, out, as_json=as_json)
 
 
@@ -167,7 +167,6 @@ def _run_one(
             workers=workers,
             progress=progress,
             shown=not as_json,
-            command=options.command_line(),
         )
     _tell(found, out, as_json=as_json)
 
@@ -177,7 +176,7 @@ def _tell(found: Any, out: Path | None, *, as_json: bool) -> None:
     if as_json:
         say(json_text(found.record().to_json()))
         return
-    summary(found)
+    summary(found, paged=out is not None)
     page_written(*written)
 
 
@@ -209,8 +208,8 @@ def _stoppable() -> Iterator[None]:
         raise typer.Exit(_INTERRUPTED) from stopped
 
 
-def summary(found: Any) -> None:
-    """The study on one screen: the claims, what was measured, what they came to."""
+def summary(found: Any, *, paged: bool) -> None:
+    """The study on one screen: the claims, what was measured, what they came to; and its pages, if it has none yet."""
     console = console_for()
     from recombine_studies.study_page import MEANING  # noqa: PLC0415 - a template engine
 
@@ -225,14 +224,13 @@ def summary(found: Any) -> None:
     console.print(table, width=min(console.width, 140))
     spent = f"{span(found.seconds)} of training and measuring by the clock, run by run"
     console.print(f"  {found.title}, preset {found.preset}; {spent}.")
-    _next(console, found)
+    _next(console, found, paged=paged)
 
 
-def _next(console: Console, found: Any) -> None:
+def _next(console: Console, found: Any, *, paged: bool) -> None:
     if found.missing:
-        goes_on = f"recombine study run {found.study} --preset {found.preset}"
-        next_commands(console, [(goes_on, "make what is missing; what is there is kept")])
-    elif "--out" not in (found.provenance.command or "--out"):
+        next_commands(console, [(found.provenance.command, "make what is missing; what is there is kept")])
+    elif not paged:
         next_commands(
             console, [(f"recombine study report {found.study} --preset {found.preset} --out pages", "every seed")]
         )

@@ -33,7 +33,6 @@ def run_study(
     workers: int | None = None,
     progress: Progress | None = None,
     shown: bool = False,
-    command: str | None = None,
 ) -> StudyResult:
     """Train and measure what the store does not hold yet, check every claim, and hand back all of it.
 
@@ -57,12 +56,10 @@ def run_study(
         say(f"{found.name}: {step.name}", None)
         rows = measured(step, evidence, study=found.name, workers=processes, progress=say)
         evidence = Evidence(evidence.bench, evidence.runs, {**evidence.measured, step.name: rows})
-    return _result(found, preset, evidence, missing=0, command=command)
+    return _result(found, preset, evidence, missing=0)
 
 
-def report_study(
-    study: str | Study, *, preset: str = "small", store: str | Path = "studies", command: str | None = None
-) -> StudyResult:
+def report_study(study: str | Study, *, preset: str = "small", store: str | Path = "studies") -> StudyResult:
     """Check the claims on what the store holds, without training or measuring anything; what is missing is counted."""
     found = study_of(study) if isinstance(study, str) else study
     settings = settings_of(found, preset)
@@ -75,7 +72,7 @@ def report_study(
         rows, left = kept(step, evidence, study=found.name)
         missing += left
         evidence = Evidence(evidence.bench, evidence.runs, {**evidence.measured, step.name: rows})
-    return _result(found, preset, evidence, missing=missing, command=command)
+    return _result(found, preset, evidence, missing=missing)
 
 
 def _place(store: str | Path) -> str:
@@ -116,7 +113,7 @@ def row_of(run: Configuration, grid: str) -> dict[str, Any]:
     return {"key": run.key, GRID: grid, "seed": run.seed, **run.flat()}
 
 
-def _result(study: Study, preset: str, evidence: Evidence, *, missing: int, command: str | None) -> StudyResult:
+def _result(study: Study, preset: str, evidence: Evidence, *, missing: int) -> StudyResult:
     findings = tuple(judged(claim, evidence) for claim in study.claims)
     diverged = len(evidence.runs.chosen(lambda row: row["status"] == "diverged"))
     distinct = {row["key"]: row for row in evidence.runs}
@@ -127,6 +124,7 @@ def _result(study: Study, preset: str, evidence: Evidence, *, missing: int, comm
     tables |= {name.replace(" ", "_"): rows.table() for name, rows in evidence.measured.items()}
     verdict = verdict_of(study.paper, findings, runs=len(distinct), diverged=diverged, missing=missing)
     summary = study.summary(evidence) if study.summary and not missing else ""
+    command = f"recombine study run {study.name} --preset {preset}"  # without the folders of whoever ran it
     return StudyResult(
         study=study.name,
         title=study.title,
