@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from recombine.base.words import amount, json_text, span
-from recombine.cli import options, table_options
+from recombine.cli import table_options
 from recombine.cli.help import EXAMPLES, Command, CommandGroup
 from recombine.cli.terminal import Watch, console_for, lead, next_commands, page_written, say, warnings_as_notes
 from recombine_lab.commands.sweep import print_interruption
