@@ -92,6 +92,8 @@ def test_figures_and_remarks_say_what_is_there(drawn):
     assert [len(group.x) for group in scatter.groups] == [40, 10]
     assert "'forecast' ranks best" in ranks.sentence
     assert len(table.rows) == 2
-    assert across.STUDY.remarks(found)[0].startswith(
-        "Known before training, by how well they rank 40 fresh cells: the forecast"
-    )
+    of_fresh, of_others = across.STUDY.remarks(found)[:2]
+    assert of_fresh.startswith("Known before training, by how well they rank fresh cells: the forecast")
+    assert "40 cells" in of_fresh
+    assert of_others.startswith("Known before training, by how well they rank the cells of the five studies: ")
+    assert "10 cells" in of_others

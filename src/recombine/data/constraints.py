@@ -129,11 +129,10 @@ def _some_fulfils(broken: Sequence[Broken], values: Values) -> bool:
     rows += [list(range(starts[name], starts[name] + len(listed))) for name, listed in values.items()]
     above = np.array([len(row) - 1 for row in rows[: -len(values)]] + [1] * len(values))
     below = np.array([0] * (len(rows) - len(values)) + [1] * len(values))
-    ends = np.cumsum([0, *map(len, rows)])
+    ends = np.cumsum([0, *map(len, rows)], dtype=np.int32)  # 32 bits: SciPy 1.13 solves with no others
     width = sum(map(len, values.values()))
-    held = csr_array(
-        (np.ones(ends[-1]), np.concatenate([np.array(row, int) for row in rows]), ends), (len(rows), width)
-    )
+    columns = np.concatenate([np.array(row, np.int32) for row in rows])
+    held = csr_array((np.ones(ends[-1]), columns, ends), (len(rows), width))
     limits = LinearConstraint(held, below, above)
     return bool(milp(np.zeros(width), integrality=np.ones(width), bounds=Bounds(0, 1), constraints=limits).success)
 

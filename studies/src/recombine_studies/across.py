@@ -406,19 +406,23 @@ def _mean_of(rows: Rows, name: str) -> float | None:
     return fmean(known) if known else None
 
 
-def _remarks(evidence: Evidence) -> list[str]:
-    rows, new = cells(evidence), fresh(evidence)
+def _ranked(rows: Rows) -> str:
+    """What is known before training, the best first, by how well it ranks the cells of which it is known."""
     told = []
     for name, words in BEFORE.items():
-        found = spearman(*pairs(new, name))
+        found = spearman(*pairs(rows, name))
         if found.value is not None and found.low is not None and found.high is not None:
-            told.append(
-                (found.value, f"{words} {measure(found.value)} ({measure(found.low)} to {measure(found.high)})")
-            )
-    ranked = [words for _, words in sorted(told, reverse=True)]
+            rank = f"{measure(found.value)} ({measure(found.low)} to {measure(found.high)}, {found.combinations} cells)"
+            told.append((found.value, f"{words} {rank}"))
+    return listing([words for _, words in sorted(told, reverse=True)]) if told else ""
+
+
+def _remarks(evidence: Evidence) -> list[str]:
+    rows = cells(evidence)
+    sides = {"fresh cells": _ranked(fresh(evidence)), "the cells of the five studies": _ranked(others(evidence))}
     open_ = sum(not _known(row.get("forecast")) for row in rows)
     return [
-        f"Known before training, by how well they rank {len(new)} fresh cells: {listing(ranked)}." if ranked else "",
+        *(f"Known before training, by how well they rank {name}: {said}." for name, said in sides.items() if said),
         f"Of {len(rows)} cells the forecast says nothing of {open_} ({percent(open_ / len(rows)) if rows else '0 %'}): "
         "pictures and sentences as answers, and continuous factors. There the studies' own numbers (output coverage, "
         "the support probe) are what can be known beforehand.",
