@@ -44,6 +44,11 @@ class Machines:
         with contextlib.suppress(ProcessLookupError):  # what is halted does not notice that its node is gone
             os.kill(pid, signal.SIGKILL)
 
+    def kill_nodes(self) -> None:
+        """Every node gone, so that of a sweep too; its address still answers."""
+        for node in [self.cluster.head_node, *self.others]:
+            os.kill(_raylet(node), signal.SIGKILL)
+
     def _halt(self, busy: Callable[[], list[int]]) -> int:
         """A process that is training, halted so that it is at work for certain until it is killed."""
         while True:

@@ -92,11 +92,18 @@ class RayPool(WorkerPool):
         if not self._running:
             return {}
         references = list(self._running)
-        first, _ = self._ray.wait(references, num_returns=1, timeout=_TICK_SECONDS)
-        if not first:
-            return {}
-        ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
-        return {self._running.pop(reference): self._heard(reference) for reference in ready}
+        try:
+            first, _ = self._ray.wait(references, num_returns=1, timeout=_TICK_SECONDS)
+            if not first:
+                return {}
+            ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+            return {self._running.pop(reference): self._heard(reference) for reference in ready}
+        except (self._ray.exceptions.LocalRayletDiedError, OSError) as error:
+            raise SourceError(
+                "the Ray node that this sweep had joined is gone",
+                why=_first_sentence(error),
+                instead="give the same command again: what is finished is kept, and it joins a node that is there",
+            ) from error
 
     def stop(self) -> None:
         """End what runs. With our own connection that ends with it; in somebody else's session it is cancelled.
@@ -117,6 +124,8 @@ class RayPool(WorkerPool):
             report: Report = self._ray.get(reference)
         except (errors.NodeDiedError, errors.ObjectLostError) as error:
             report = Report(fault="node", reason=f"the machine was lost: {_first_sentence(error)}")
+        except errors.LocalRayletDiedError:  # our own: through it every other pack would fail too
+            raise
         except errors.RayTaskError as error:
             report = Report(fault="program", reason=_first_line(error.cause or error))
         except errors.RayError as error:
