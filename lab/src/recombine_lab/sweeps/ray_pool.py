@@ -102,7 +102,7 @@ class RayPool(WorkerPool):
             raise SourceError(
                 "the Ray node that this sweep had joined is gone",
                 why=_first_sentence(error),
-                instead="give the same command again: what is finished is kept, and it joins a node that is there",
+                instead="give the same command again in a minute, when Ray has noticed: what is finished is kept",
             ) from error
 
     def stop(self) -> None:
