@@ -21,6 +21,9 @@ Flags = npt.NDArray[np.bool_]
 ANY = -1
 """In a pattern, a factor that may have any value."""
 
+ROUNDING = 1e-9
+"""Scores that differ by less, of 1 or of the highest, are equal on paper."""
+
 _INT64_MAX = np.iinfo(np.int64).max
 
 
@@ -171,7 +174,7 @@ class Patterns:
         sets, which = np.unique(named, axis=0, return_inverse=True) if len(lines) else (named, np.zeros(0))
         layers, everywhere = [], -1
         for place, chosen in enumerate(sets):
-            mine = np.flatnonzero(which.ravel() == place)
+            mine = np.flatnonzero(which == place)
             factors = tuple(np.flatnonzero(chosen).tolist())
             if not factors:
                 everywhere = int(mine[-1])
@@ -191,14 +194,30 @@ class Patterns:
         return found
 
 
+def highest(scores: Numbers) -> Ints:
+    """The column that is highest in each line, the first of those that are equal but for rounding.
+
+    Scores that are equal on paper differ in the last digits, and differently on every processor: an answer must not.
+
+    >>> highest(np.array([[0.5, 0.5 + 1e-12], [0.2, 0.8]])).tolist()
+    [0, 1]
+    """
+    return np.asarray(_equal_to_highest(scores).argmax(axis=1))
+
+
 def commonest(shares: Numbers) -> Numbers:
     """(n, classes) The commonest class of each line of shares, as 1; classes that are equally common share it.
 
     >>> commonest(np.array([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2]])).tolist()
     [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
     """
-    best = shares >= shares.max(axis=1, keepdims=True) - 1e-9  # which is rounding
+    best = _equal_to_highest(shares)
     return np.asarray(best / best.sum(axis=1, keepdims=True))
+
+
+def _equal_to_highest(scores: Numbers) -> Flags:
+    most = scores.max(axis=1, keepdims=True)
+    return np.asarray(scores >= most - ROUNDING * np.maximum(np.abs(most), 1.0))
 
 
 def pooled_variance(scatter: Numbers, counts: Numbers) -> float | None:

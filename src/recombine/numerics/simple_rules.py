@@ -26,8 +26,6 @@ ADDITIVE, NEAREST, MEAN, MAJORITY = "additive", "nearest seen", "mean", "majorit
 CONSTANTS = (MEAN, MAJORITY)
 """One answer for all, under the name that its kind of target gives it."""
 
-ROUNDING = 1e-9
-"""Scores that differ by less, of 1 or of the highest, are equal on paper."""
 _MOST_SETS = 300
 """Sets of factors whose groups are numbered: each takes eight bytes a combination, and is kept."""
 _GROUPING = 20
@@ -63,18 +61,6 @@ def is_alone(rule: str) -> bool:
     (True, True, False)
     """
     return rule.removesuffix(by_rows("")).endswith(alone_name(""))
-
-
-def highest(scores: Numbers) -> Ints:
-    """The column that is highest in each row, the first of those that are equal but for rounding.
-
-    Scores that are equal on paper differ in the last digits, and differently on every processor: an answer must not.
-
-    >>> highest(np.array([[0.5, 0.5 + 1e-12], [0.2, 0.8]])).tolist()
-    [0, 1]
-    """
-    most = scores.max(axis=1, keepdims=True)
-    return np.asarray((scores >= most - ROUNDING * np.maximum(np.abs(most), 1.0)).argmax(axis=1))
 
 
 def filled(answers: Numbers, otherwise: Numbers | float) -> Numbers:

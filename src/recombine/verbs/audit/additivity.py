@@ -22,7 +22,7 @@ from recombine.data.vector_answers import VectorAnswers
 from recombine.numerics.additive_fit import LeaveOneOut, blocks_held_out, dense, held_out, leverage_rows
 from recombine.numerics.distributions import student_quantile
 from recombine.numerics.effects import IncidenceDesign
-from recombine.numerics.groups import Codes, Ints, Numbers
+from recombine.numerics.groups import Codes, Ints, Numbers, highest
 from recombine.numerics.hypothesis_tests import bonferroni
 from recombine.numerics.incidence_fit import LARGEST, nearest_answers, rows_held_out
 from recombine.numerics.interaction_rules import RULES
@@ -36,7 +36,6 @@ from recombine.numerics.simple_rules import (
     SimpleRules,
     alone_name,
     filled,
-    highest,
     is_alone,
 )
 from recombine.verbs.audit.block_holdout import (

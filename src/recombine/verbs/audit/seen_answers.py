@@ -10,9 +10,9 @@ import numpy as np
 from recombine.data.space import text
 from recombine.data.support import NumberTarget, Support, Target
 from recombine.data.vector_answers import VectorAnswers
-from recombine.numerics.groups import Ints, Numbers, commonest, pooled_variance
+from recombine.numerics.groups import Ints, Numbers, commonest, highest, pooled_variance
 from recombine.numerics.interaction_rules import SeenTable
-from recombine.numerics.simple_rules import MAJORITY, MEAN, highest
+from recombine.numerics.simple_rules import MAJORITY, MEAN
 from recombine.numerics.vector_coordinates import coordinates, effective_dimension
 
 _MOST_ANSWERS = 5 * 10**7  # combinations times classes: 400 MB

@@ -312,7 +312,7 @@ def _rules(outcomes: Outcomes, training: Support, codes: Codes, own: RuleTally) 
     if isinstance(target, LabelTarget):
         yield from _label_rules(outcomes, training, target, codes)
         if richer is not None:
-            chosen = commonest(ask_rule(richer, training, codes).round(9))
+            chosen = commonest(ask_rule(richer, training, codes))
             yield richer, _right(outcomes, lambda part: chosen[part])
     elif isinstance(target, NumberTarget):
         for rule, said in _number_rules(training, target, codes):
@@ -385,7 +385,7 @@ def _additive_label(
     shares /= np.maximum(rows, 1)[:, None]
     overall = totals(target.label, target.count, classes) / rows.sum()
     scores = filled(_added_up(training, shares, rows, codes), overall)
-    chosen = commonest(scores.round(9))
+    chosen = commonest(scores)
     return by_rows(ADDITIVE), _right(outcomes, lambda part: chosen[part])
 
 

@@ -19,8 +19,7 @@ from recombine.data.read import support_of
 from recombine.data.space import Value, text
 from recombine.data.support import LabelTarget, NumberTarget, Support
 from recombine.data.table_query import ReadOptions
-from recombine.numerics.groups import Codes, Groups, Ints, Numbers, commonest, group, pooled_variance
-from recombine.numerics.simple_rules import ROUNDING, highest
+from recombine.numerics.groups import ROUNDING, Codes, Groups, Ints, Numbers, commonest, group, highest, pooled_variance
 
 
 @dataclass(frozen=True, eq=False)

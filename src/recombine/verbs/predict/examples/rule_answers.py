@@ -32,8 +32,9 @@ from recombine.base.grades import FEWEST_TESTED, Expected, Grade, at_most, earne
 from recombine.base.words import interval_words, percent, text
 from recombine.data.support import Support
 from recombine.numerics.distributions import normal_quantile
+from recombine.numerics.groups import highest
 from recombine.numerics.intervals import Interval
-from recombine.numerics.simple_rules import ADDITIVE, MEAN, highest
+from recombine.numerics.simple_rules import ADDITIVE, MEAN
 from recombine.verbs.audit.audit import audit
 from recombine.verbs.audit.rule_choice import ask_rule, chosen_rule, rule_words
 from recombine.verbs.predict.answers import Answers, Truth
