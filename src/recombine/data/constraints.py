@@ -131,7 +131,7 @@ def _some_fulfils(broken: Sequence[Broken], values: Values) -> bool:
     below = np.array([0] * (len(rows) - len(values)) + [1] * len(values))
     ends = np.cumsum([0, *map(len, rows)], dtype=np.int32)  # 32 bits: SciPy 1.13 solves with no others
     width = sum(map(len, values.values()))
-    columns = np.concatenate([np.array(row, np.int32) for row in rows])
+    columns = np.array([place for row in rows for place in row], np.int32)
     held = csr_array((np.ones(ends[-1]), columns, ends), (len(rows), width))
     limits = LinearConstraint(held, below, above)
     return bool(milp(np.zeros(width), integrality=np.ones(width), bounds=Bounds(0, 1), constraints=limits).success)

@@ -124,7 +124,7 @@ def parts_of_rows(task: HasRows, train: Rows, test: Rows) -> Parts:
     and where nothing else is asked either, the training rows are asked under the name `trained`.
     """
     every = task.row_source(np.arange(len(task.rows_table())), part="test").every().numpy()[:, :-1]
-    groups = np.unique(every, axis=0, return_inverse=True)[1].reshape(-1)
+    groups = np.unique(every, axis=0, return_inverse=True)[1]
     known = np.isin(groups, groups[train])
     asked = test[~np.isin(test, train)]
     seen, unseen = asked[known[asked]], asked[~known[asked]]

@@ -245,7 +245,7 @@ class _Labels:
         """What each line of the target gains over the commonest class, by combination or, with few of these, by row."""
         target = self._target
         more = won - (target.label == int(np.argmax(self._classes)))
-        place = np.unique(target.combination, return_inverse=True)[1].ravel()
+        place = np.unique(target.combination, return_inverse=True)[1]
         sizes = totals(place, target.count, int(place.max(initial=-1)) + 1)
         if len(sizes) >= _FEW:
             return _gain(totals(place, more * target.count, len(sizes)), sizes, self._total, candidates)

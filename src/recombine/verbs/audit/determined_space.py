@@ -144,7 +144,7 @@ def _block_numbers(island: Ints, signature: Ints) -> Ints:
     if not signature.any():  # a table of rows takes NumPy seconds to sort where numbers take none
         blocks = np.unique(island, return_inverse=True)[1]
     else:
-        blocks = np.unique(np.column_stack([island, signature]), axis=0, return_inverse=True)[1].ravel()
+        blocks = np.unique(np.column_stack([island, signature]), axis=0, return_inverse=True)[1]
     return np.where(island == NO_ISLAND, NO_ISLAND, blocks)
 
 

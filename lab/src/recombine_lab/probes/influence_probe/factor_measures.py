@@ -287,7 +287,7 @@ def corrected_bits(factor: Ints, output: Ints, other: Ints) -> float:
 
 def _scatter(answers: Floats, factor: Ints, other: Ints) -> Floats:
     """(n, Y) The variance of each row's answer among rows like it."""
-    both = np.unique(np.stack([factor, other]), axis=1, return_inverse=True)[1].reshape(-1)
+    both = np.unique(np.stack([factor, other]), axis=1, return_inverse=True)[1]
     pooled = min((_variance(answers, one)[0] for one in (factor, other)), key=np.sum)
     own, rows = _variance(answers, both)
     return np.where((rows > 1)[:, None], own, pooled)

@@ -92,8 +92,8 @@ def _check_redundant(task: Task, place: int) -> None:
     truth = task.truth(codes)
     if truth is None:
         return
-    rest = np.unique(np.delete(codes, place, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    values = np.unique(np.stack([rest, np.unique(truth, return_inverse=True)[1].reshape(-1)], axis=1), axis=0)
+    rest = np.unique(np.delete(codes, place, axis=1), axis=0, return_inverse=True)[1]
+    values = np.unique(np.stack([rest, np.unique(truth, return_inverse=True)[1]], axis=1), axis=0)
     if len(values) > len(np.unique(rest)):
         raise SettingError(
             f"redundant={task.space.names[place]!r}",

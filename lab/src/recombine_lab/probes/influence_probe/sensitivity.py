@@ -154,9 +154,9 @@ def answer_codes(ask: SensitivityQuestion, scores: Tensor) -> Ints:
     """(n,) The answers as numbers from 0 on; values in bins of equal count."""
     given = ask.asking.answers(scores)
     if ask.asking.kind == "classes" and given.ndim == 1:
-        return np.unique(given.numpy(), return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return np.unique(given.numpy(), return_inverse=True)[1].astype(np.int64)
     if ask.asking.kind == "classes":
-        return np.unique(given.flatten(1).numpy(), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return np.unique(given.flatten(1).numpy(), axis=0, return_inverse=True)[1].astype(np.int64)
     return binned(given.flatten(1)[:, 0].double().numpy())
 
 

@@ -84,7 +84,7 @@ def _with_long_walks(each: Numbers, label: Ints, step: float) -> Ints:
                 break
             label = np.where(np.isin(label, label[~inside][touched]), one, label)
             inside = label == one
-    return np.asarray(np.unique(label, return_inverse=True)[1].reshape(-1))
+    return np.asarray(np.unique(label, return_inverse=True)[1])
 
 
 def _components(one: Ints, other: Ints, count: int) -> Ints:
@@ -100,7 +100,7 @@ def pieces(values: Numbers, steps: Sequence[float]) -> Ints:
     """
     alone = [joined(values[:, [column]], step) for column, step in enumerate(steps[1:])]
     found = np.column_stack([joined(values, steps[0]), *alone])
-    return np.asarray(np.unique(found, axis=0, return_inverse=True)[1].reshape(-1))
+    return np.asarray(np.unique(found, axis=0, return_inverse=True)[1])
 
 
 def parts(slots: Sequence[Ints]) -> Ints:
@@ -113,7 +113,7 @@ def parts(slots: Sequence[Ints]) -> Ints:
     points = np.arange(len(slots[0]))
     nodes = np.concatenate([len(points) + first[k] + one for k, one in enumerate(slots)])
     label = _components(np.tile(points, len(slots)), nodes, int(len(points) + first[-1]))[: len(points)]
-    return np.asarray(np.unique(label, return_inverse=True)[1].reshape(-1))
+    return np.asarray(np.unique(label, return_inverse=True)[1])
 
 
 def of_nearest(asked: Numbers, seen: Numbers, labels: Ints) -> Ints:
@@ -130,7 +130,7 @@ def cells_of(values: Numbers, labels: Ints, most: int) -> Ints:
     """
     # A value that was seen often counts once, or its cell would never be done with.
     each, first, place = np.unique(values, axis=0, return_index=True, return_inverse=True)
-    cell = np.unique(labels[first], return_inverse=True)[1].reshape(-1)
+    cell = np.unique(labels[first], return_inverse=True)[1]
     while (count := int(cell.max()) + 1) < min(most, len(each)):
         inside = cell == np.bincount(cell).argmax()
         widest = np.ptp(each[inside], axis=0).argmax()
