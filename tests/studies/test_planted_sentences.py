@@ -37,7 +37,7 @@ def test_both_planted_networks_do_the_tests_and_not_all_examples_of_masks() -> N
     for kind in ("apart", "agreeing"):
         _, whole = asked(kind)
         assert min(test for _, test in whole.values()) > 0.95
-        assert min(shown for shown, _ in whole.values()) < MaskEvidence().sufficient
+        assert min(shown for shown, _ in whole.values()) < 0.7 < MaskEvidence().sufficient
 
 
 @pytest.mark.slow
