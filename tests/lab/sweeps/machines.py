@@ -60,8 +60,9 @@ class Machines:
                 os.kill(pid, signal.SIGCONT)
 
     def add_node(self) -> None:
-        """One more."""
-        self.others.append(self.cluster.add_node(num_cpus=1, **_SMALL))
+        """One more, at an address of its own: older versions of Ray join a driver to any node of its address."""
+        own = f"127.0.0.{len(self.others) + 2}"
+        self.others.append(self.cluster.add_node(num_cpus=1, node_ip_address=own, **_SMALL))
 
 
 _SMALL = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
