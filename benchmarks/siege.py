@@ -81,7 +81,7 @@ def chosen(given: argparse.Namespace) -> list[Asked]:
 
 
 def watched(crew: Crew, cases: list[Asked]) -> Iterator[Outcome]:
-    """Outcomes as they come, with a bar and an estimate on a terminal."""
+    """Outcomes as they come, with a bar and an estimate on a terminal, and a line for each tenth in a log."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -93,9 +93,11 @@ def watched(crew: Crew, cases: list[Asked]) -> Iterator[Outcome]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("attacking", total=len(cases))
         failed = 0
-        for outcome in crew.run(cases):
+        for number, outcome in enumerate(crew.run(cases), start=1):
             failed += bool(outcome.faults)
             bar.update(task, advance=1, description=f"attacking, {failed:,} failed")
+            if bar.disable and number % max(len(cases) // 10, 1) == 0:
+                print(f"{number:,} of {len(cases):,} cases, {failed:,} failed", file=sys.stderr)
             yield outcome
 
 
