@@ -53,6 +53,25 @@ def test_a_share_is_told_by_its_sums(groups, shift):
         assert all(sum(group) == sum(value * value for value in group) for group in groups)
 
 
+@pytest.mark.parametrize("unit", [2.0**-200, 2.0**-40, 2.0**200])
+def test_the_unit_of_a_number_changes_nothing(unit):
+    """Amperes of 10^-12 are no share, small as they are beside 1: answers are those of picoamperes, negative ones
+    too. A power of two, so that not one bit may differ."""
+    table, truth = world(0)
+    noise = np.random.default_rng(0).normal(0, 0.1, len(table["success"]))
+    y = np.array([truth[one] - 0.7 for one in zip(*(table[name] for name in FACTORS), strict=True)]) + noise
+    both = [{**table, "success": (y * factor).tolist()} for factor in (1.0, unit)]
+    plain, moved = (recombine.predict(one, factors=FACTORS, target="success") for one in both)
+    assert min(plain.table["prediction"].to_pylist()) < 0
+    assert (np.array(moved.table["prediction"]) == np.array(plain.table["prediction"]) * unit).all()
+    assert (moved.verdict, moved.grade) == (plain.verdict, plain.grade)
+    plain, moved = (recombine.audit(one, factors=FACTORS, target="success") for one in both)
+    assert (moved.verdict, moved.grade) == (plain.verdict, plain.grade)
+    for mine, other in zip(plain.maps, moved.maps, strict=True):
+        np.testing.assert_array_equal(other.answer, mine.answer * unit)
+    assert payload_of(audit_page(moved.record()))["maps"] == payload_of(audit_page(plain.record()))["maps"]
+
+
 def test_answers_and_their_intervals_stay_within_0_and_1_and_hold_the_share():
     held, tighter = [], []
     for seed in range(5):

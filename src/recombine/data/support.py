@@ -29,6 +29,7 @@ from recombine.numerics.rows import IncidenceRows
 
 _ROUNDED = 1e-9
 """Sums that differ by less, relative to what was added, are the same: engines add in different orders."""
+_BESIDE_THE_SUM = 1e-6  # of zeros and ones: 10^8 rows of which few are 1, added one by one, come to 1e-8
 _ARITHMETIC = 1e-12  # of the squares: float64 keeps 16 digits, and sums of many rows lose some of them
 WEIGHTLESS = "(weight 0)"
 """Under which name `left_out` counts the rows that stand for no example."""
@@ -87,16 +88,19 @@ class NumberTarget:
         """Whether every row is 0 or 1, so that the mean is a share of rows.
 
         Then, and but for contrived coincidences only then, each combination's numbers and their squares have one sum,
-        which lies between 0 and its rows.
+        which lies between 0 and its rows. Amperes of 1e-10 are close to their squares too, but not beside their sum.
 
         >>> one, two = np.ones(1), np.full(1, 2.0)
         >>> NumberTarget("y", two, one, one).is_share, NumberTarget("y", two, one, one / 2).is_share
         (True, False)
+        >>> NumberTarget("y", two, one * 1e-10, one * 1e-20).is_share
+        False
         """
         plain = self.subset(np.flatnonzero(self.count > 0)).about(0.0)
         rounding = _ROUNDED * plain.count
         between = (plain.total >= -rounding) & (plain.total <= plain.count + rounding)
-        return bool((between & (np.abs(plain.total - plain.squares) <= rounding)).all())
+        apart = np.abs(plain.total - plain.squares)
+        return bool((between & (apart <= rounding)).all() and apart.sum() <= _BESIDE_THE_SUM * abs(plain.total.sum()))
 
     def about(self, shift: float) -> "NumberTarget":
         """The same sums about another number."""

@@ -116,7 +116,8 @@ def _answer_codes(cells: MapCells, ends: tuple[float, float] | None) -> npt.NDAr
     if ends is None:
         return np.zeros(0, dtype=np.uint16)
     found = cells.answer[cells.held]
-    steps = (np.nan_to_num(found, nan=ends[0]) - ends[0]) / max(ends[1] - ends[0], 1e-300) * STEPS
+    low, high = ends[0] / 2, ends[1] / 2  # what lies between two numbers can be larger than any
+    steps = (np.nan_to_num(found, nan=ends[0]) / 2 - low) / max(high - low, 1e-300) * STEPS
     return np.where(np.isfinite(found), np.rint(steps), UNKNOWN).astype(np.uint16)
 
 

@@ -246,7 +246,7 @@ class PairMap:
     state: npt.NDArray[np.uint8]
     count: Numbers
     leverage: npt.NDArray[np.float32]
-    answer: npt.NDArray[np.float32]  # the mean answer of the rows in a cell; NaN where there is none
+    answer: Numbers  # the mean answer of the rows in a cell; NaN where there is none
 
 
 def pair_maps(support: Support, solved: Determinacy) -> tuple[PairMap, ...]:
@@ -315,11 +315,11 @@ def _element_map(alone: Support, found: Determinacy, sets: Sets, cells: int, sum
     )
 
 
-def _answers(whole: Ints, sums: Sequence[Numbers]) -> npt.NDArray[np.float32]:
+def _answers(whole: Ints, sums: Sequence[Numbers]) -> Numbers:
     """The mean answer of each cell, NaN where nothing was seen."""
     with np.errstate(invalid="ignore", divide="ignore"):
         answers = sums[0] / sums[1]
-    return np.where(whole >= 0, answers[np.maximum(whole, 0)], np.nan).astype(np.float32)
+    return np.where(whole >= 0, answers[np.maximum(whole, 0)], np.nan)
 
 
 def answer_title(target: Target | None) -> str | None:
