@@ -93,7 +93,9 @@ def test_own_things_are_swept_over_ray_and_nothing_is_lost_when_a_process_is_kil
 @pytest.mark.timeout(300)
 def test_packs_are_given_the_gpus_that_they_ask_for(here):
     path = os.pathsep.join([str(here), str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
-    ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, runtime_env={"env_vars": {"PYTHONPATH": path}})
+    there = {"num_cpus": 2, "num_gpus": 1, "include_dashboard": False}
+    # "local": without an address Ray would join whatever cluster another test has started on this machine just then
+    ray.init("local", **there, runtime_env={"env_vars": {"PYTHONPATH": path}})
     try:
         grid = {**GRID, "seeds": 2, "store": str(here / "runs")}
         assert sweep(grid, num_gpus=0.5, progress=None).finished == 2  # two share one, which Ray only counts
