@@ -4,7 +4,8 @@
 
 For every world `audit`, `predict` and `evaluate` see the seen rows (`evaluate` also a model's answers for a third of
 the unseen combinations) and promise a score with an interval and a grade. What happened is measured by code of this
-file on the unseen rows: the rule that an audit speaks of is fitted here once more, by a plain least-squares solver.
+file on the unseen rows: effects that an audit adds up are fitted here once more, by a plain least-squares solver; a
+rule that it chose instead is asked itself.
 
 Printed for each world and verb: how often the interval held what happened, how often it abstained, the grades with
 the mean score that each came to. Below, what the sentences promise: nothing sound on noise or on a constant; what is
@@ -25,6 +26,8 @@ import measure
 import recombine
 import sentence_worlds
 from recombine.base.grades import SOUND_FROM, Expected
+from recombine.numerics.simple_rules import ADDITIVE
+from recombine.verbs.audit.rule_choice import ask_rule
 from worlds import FAMILIES, HELD_BACK, NOISE, Codes, Numbers, World
 
 GRADES = ("sound", "plausible", "weak", "failing", "untested")
@@ -134,10 +137,20 @@ def seen_mean(world: World) -> float:
 
 def audited(world: World) -> Told:
     found = recombine.audit(world.table(), factors=world.factors, target="answer")
-    said, leverage = added_up(world, combinations(world, "unseen").codes)
+    codes = combinations(world, "unseen").codes
+    said, leverage = added_up(world, codes)
+    if found.additive and found.additive.chosen != ADDITIVE and len(codes):
+        said = by_chosen_rule(found, world, codes)
     reach = found.additive.reach if found.additive and found.additive.reach is not None else np.inf
     like = leverage <= reach * (1 + 1e-9)
     return _told("audit", world, found, score(said[like], chosen(world, like), seen_mean(world)))
+
+
+def by_chosen_rule(found: Any, world: World, codes: Codes) -> Any:
+    """What the rule answers that an audit chose over adding up; the audit speaks of it alone."""
+    own = found.support.space.encode([[f"v{code}" for code in line] for line in codes.tolist()])
+    said = ask_rule(found.additive.chosen, found.support, own)
+    return said.argmax(axis=1) if world.kind == "label" else said[:, 0]
 
 
 def predicted(world: World) -> Told:

@@ -69,9 +69,9 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 def with_table(page: str, rows: list[dict[str, Any]]) -> str:
     """The page with its table made anew."""
-    start, end = "<!-- sentences -->\n", "\n<!-- /sentences -->"
+    start, end = "<!-- sentences -->\n", "<!-- /sentences -->"
     before, rest = page.split(start, 1)
-    return before + start + "\n".join(table(rows)) + end + rest.split(end, 1)[1]
+    return before + start + "\n".join(table(rows)) + "\n" + end + rest.split(end, 1)[1]
 
 
 def main() -> None:

@@ -111,7 +111,7 @@ def test_a_token_does_not_depend_on_those_after_it(model: Model, commands) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("model", "lr", "steps"), [(LSTMSeq2Seq(), 0.02, 120), (_SMALL, 0.01, 120)], ids=["lstm", "transformer"]
+    ("model", "lr", "steps"), [(LSTMSeq2Seq(), 0.02, 240), (_SMALL, 0.01, 120)], ids=["lstm", "transformer"]
 )
 def test_it_learns_eight_commands_by_heart(model: Model, lr, steps, commands) -> None:
     module, few = model.start(_SHAPES, seed=0), commands[commands.targets[:, 20] == PADDING][::4][:8]
