@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Every verb of an installed recombine on the table that `recombine demo` writes, with all that it can write.
 #
-#   bash .ci/verbs.sh path/to/recombine
+#   bash .ci/verbs.sh path/to/recombine     or `recombine` alone, where it is on the path
 set -euo pipefail
 
-recombine="$(realpath --no-symlinks "$1")"
+# macOS has no `realpath --no-symlinks`, and a link must not be followed out of its environment
+recombine="$(command -v "$1")" || { echo "no $1 here" >&2; exit 2; }
+case "$recombine" in /*) ;; *) recombine="$PWD/$recombine" ;; esac
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"

@@ -5,11 +5,15 @@ import os
 import subprocess
 import sys
 import time
+from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from typing_extensions import TypeAliasType
 
 from recombine.base import records
+from recombine.base.decoding import revive
 from recombine.base.errors import OutputError, RecordError
 from recombine.base.files import write_text
 from recombine.base.records import Provenance, Record
@@ -156,3 +160,12 @@ def test_a_read_only_folder_is_named(tmp_path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "cannot write" in done.stdout, done.stderr
     assert "Permission denied" in done.stdout
+
+
+def test_a_type_by_another_name_is_read_as_what_it_stands_for() -> None:
+    """NumPy 2.5, which needs Python 3.12, declares `NDArray` in this way: no saved audit could be read there."""
+    of = TypeVar("of")
+    alias = TypeAliasType("alias", np.ndarray[Any, np.dtype[of]], type_params=(of,))
+    counts = revive(alias[np.int64], [1, 2])
+    assert counts.dtype == np.int64
+    assert counts.tolist() == [1, 2]

@@ -171,6 +171,7 @@ def revive(kind: Any, plain: Any, *, at: str = "it") -> Any:
     """
     if is_dataclass(kind) and isinstance(kind, type):
         return _revive_fields(kind, plain, at)
+    kind = _without_alias(kind)
     origin = get_origin(kind)
     if origin in _REVIVED:
         return _REVIVED[origin](kind, plain, at)
@@ -181,6 +182,12 @@ def revive(kind: Any, plain: Any, *, at: str = "it") -> Any:
     if isinstance(kind, type) and issubclass(kind, FileName):
         return kind(_leaf(str, plain, at))
     return _leaf(kind, plain, at)
+
+
+def _without_alias(kind: Any) -> Any:
+    """What a `type NDArray[T] = …` stands for: NumPy declares its arrays so from 2.5 on."""
+    value = getattr(get_origin(kind), "__value__", None)
+    return kind if value is None else value[get_args(kind)]
 
 
 def revive_all(kind: type, names: tuple[str, ...], plain: Mapping[str, Any]) -> dict[str, Any]:
