@@ -1,9 +1,10 @@
 # What is checked before a change lands, and the parts of the night. Sourced by .ci/run.
 
+# As this Python: the types of NumPy 2.5, which only 3.12 and later have, are written in the syntax of 3.12.
 checks() {
   "$venv/bin/ruff" format --check .
   "$venv/bin/ruff" check .
-  "$venv/bin/mypy"
+  "$venv/bin/mypy" --python-version "$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
   "$venv/bin/lint-imports" --no-logo
 }
 

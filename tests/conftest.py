@@ -33,14 +33,18 @@ def _data_folder() -> Path:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What a marker asks for and is absent is said in a skipped test, and in a failed one where CI promised it."""
-    folder = _data_folder()
-    if item.get_closest_marker("data") is not None and not folder.is_dir():
-        _absent(
-            f"the shared data sets are not in {folder}: set RECOMBINE_DATA to where they are",
-            promised="RECOMBINE_DATA" in os.environ,
-        )
+    if item.get_closest_marker("data") is not None:
+        _need_data_sets()
     if item.get_closest_marker("browser") is not None and shutil.which("chromium") is None:
         _absent("chromium is not on PATH, so the page cannot be opened in a browser")
+
+
+def _need_data_sets() -> None:
+    if not _data_folder().is_dir():
+        _absent(
+            f"the shared data sets are not in {_data_folder()}: set RECOMBINE_DATA to where they are",
+            promised="RECOMBINE_DATA" in os.environ,
+        )
 
 
 def pytest_collection_finish() -> None:
@@ -64,7 +68,8 @@ def _one_thread() -> None:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of the shared data sets; ask for it in tests marked `data`."""
+    """The folder of the shared data sets; who asks for it is skipped, with a word, where they are not."""
+    _need_data_sets()
     return _data_folder()
 
 

@@ -123,6 +123,7 @@ def test_without_the_package_there_is_a_word(
 
 
 def test_a_log_without_its_files_is_a_word(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
     (tmp_path / "t" / "_delta_log").mkdir(parents=True)
     with pytest.raises(SourceError, match="cannot read"):
         recombine.read(tmp_path / "t", factors=FACTORS)

@@ -74,7 +74,7 @@ class Groups:
         >>> group(np.array([[0, 1], [1, 1]]), sizes=(2, 2), factors=(0, 1)).lookup(np.array([[0, 3], [0, 1]])).tolist()
         [-1, 0]
         """
-        column = codes[:, self.factors[-1]]
+        column = codes[:, self.factors[-1]].astype(np.int64, copy=False)  # no -1 fits into a column of unsigned ones
         stray = (column < 0) | (column >= self.radix)
         if self.parent is None:
             keys, bound = np.where(stray, -1, column), self.radix

@@ -112,7 +112,7 @@ class AuditMap extends MapView {
 
   drawNumber(place, colour, x, y, w, h) {
     if (this.cellHeight < 16 || this.cellWidth < 25) return;
-    const number = this.numberOf(place), rows = this.shown === "rows";
+    const rows = this.shown === "rows", number = this.numberOf(place) * (this.shown === "answers" && payload.answer_share ? 100 : 1);
     if (Number.isNaN(number)) return;
     const text = number >= 10000 ? `${Number((number / 1000).toPrecision(3))}k` : rows ? whole(number) : String(Number(number.toPrecision(2)));
     this.write(text, colour, rows ? 600 : 400, x, y, w, h);
@@ -185,7 +185,7 @@ function showPair(view, place) {
   byId("ramp-high").textContent = decimal(payload.high);
   byId("ramp-determined").hidden = !map.tally[DETERMINED] || view.shown !== "leverage";
   byId("ramp-answers").hidden = view.shown !== "answers";
-  byId("map-shows").textContent = { answers: `In each cell: ${payload.answer}.`, rows: "In each cell: its rows.", leverage: "In each cell: its leverage." }[view.shown];
+  byId("map-shows").textContent = { answers: `In each cell: ${payload.answer}${payload.answer_share ? ", in percent" : ""}.`, rows: "In each cell: its rows.", leverage: "In each cell: its leverage." }[view.shown];
   for (const [place, name] of ["ramp-lowest", "ramp-highest"].entries()) byId(name).textContent = payload.answers ? saidAnswer(payload.answers[place]) : "";
   const cut = document.querySelectorAll("#map-words tbody tr")[place].dataset.cut;
   byId("cut").hidden = !cut;

@@ -98,8 +98,8 @@ def seen_answers(target: Target | VectorAnswers, combinations: int) -> SeenAnswe
         means = mine.total / mine.count
         within = pooled_variance(mine.scatter, mine.count)
         middle = float(means.mean())
-        values, share = (means - middle)[:, None], mine.is_share
-        return SeenAnswers(rows, values, mine.count, within, (), middle + mine.shift, share=share)
+        values = (means - middle)[:, None]
+        return SeenAnswers(rows, values, mine.count, within, (), middle + mine.shift, share=mine.is_share)
     table = np.zeros((combinations, len(target.classes)))
     np.add.at(table, (target.combination, target.label), target.count)
     counts = table.sum(axis=1)
