@@ -18,6 +18,8 @@ def problems(tag: str, version: str, changelog: str, citation: str) -> list[str]
     dated = re.search(rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d{{2}}-\d{{2}})$", changelog, re.MULTILINE)
     if dated is None:
         found.append(f"CHANGELOG.md has no line '## [{version}] - YYYY-MM-DD'")
+    if changelog.partition("## [Unreleased]\n")[2].partition("## [")[0].strip():
+        found.append(f"CHANGELOG.md has lines under [Unreleased]: {version} would hold what its notes do not say")
     if f"version: {version}\n" not in citation:
         found.append(f"CITATION.cff does not say 'version: {version}'")
     if dated is not None and f'date-released: "{dated[1]}"\n' not in citation:

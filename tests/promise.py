@@ -17,8 +17,12 @@ import typer
 
 import recombine
 import recombine_lab
+from recombine.base import plugins
 from recombine.base.records import FORMAT
 from recombine.cli.app import app
+from recombine.data.readers import Convention, Reader
+from recombine.data.stored_arrays import StoredArray
+from recombine.output.page import Page
 from tests.output.kinds import every_result
 
 FILE = Path(__file__).with_suffix(".json")
@@ -33,6 +37,8 @@ def stable() -> dict[str, list[str]]:
         "exit codes": re.findall(r"^\| (\d+) \|", _section("docs/cli.md", "Exit codes"), re.MULTILINE),
         **{f"recombine.{name}": _asked(getattr(recombine, name)) for name in recombine.__all__},
         **{f"recombine_lab.{name}": _asked(getattr(recombine_lab, name)) for name in recombine_lab.__all__},
+        "entry points": sorted(plugins.GROUPS),
+        **{f"an extension's {one.__name__}": _asked(one) for one in (Convention, Page, Reader, StoredArray)},
         **{" ".join(words): options for words, options in _commands(typer.main.get_command(app), ("recombine",))},
         **{f"JSON of kind {kind}": sorted(one.record().to_json()) for kind, one in every_result().items()},
     }

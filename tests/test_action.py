@@ -261,6 +261,7 @@ def test_a_mistake_is_told_in_words(repository, environment) -> None:
         ({"verb": "lint; ls"}, "none of lint"),
         ({"args": "--where 'a"}, "quotation mark"),
         ({"source": "--version"}, "--version"),
+        ({"verb": "audit", "factors": ""}, "name the factors"),
     ],
 )
 def test_what_is_no_verb_no_words_or_no_table_is_refused(repository, environment, inputs, said) -> None:

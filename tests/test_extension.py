@@ -35,6 +35,7 @@ def test_the_template_is_installed_and_run(tmp_path: Path) -> None:
     assert "3 of 4" in " ".join(said("audit", "shoes.npz", "--factors", "colour,shape").split())
     assert said("npz-columns", "shoes.npz").split() == ["colour", "shape"]
     assert "npz-columns" in said("--help")
+    assert "  recombine.readers: npz  recombine_npz:READER" in said("doctor").splitlines()
 
 
 @pytest.mark.parametrize(("misspelt", "meant"), [("prob", "probe"), ("swep", "sweep"), ("adit", "audit")])

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+import recombine
 from recombine.base.errors import SettingError
 from recombine.cli.app import app
 from recombine.cli.mcp import TOOLS, Tools, Workplace, short
@@ -52,21 +53,27 @@ def test_a_client_over_stdio(place) -> None:
         ("tables", {}),
         ("audit", ASK | {"target": "label", "page": "audit.html"}),
         ("split", ASK | {"out": "held.parquet"}),
-        ("lint", {"table": str(place.out / "held.parquet"), "factors": ASK["factors"]}),
+        ("lint", {"table": "held.parquet", "factors": ASK["factors"]}),
         ("audit", ASK | {"page": "audit.html"}),
         ("audit", {"table": "../elsewhere/secret.csv", "factors": ["password"]}),
         ("audit", ASK | {"factors": ["material", "colour"]}),
+        ("audit", ASK | {"factors": []}),
+        ("columns", {"table": "long" * 100 + ".csv"}),
     )
     wrong = [error for error, _ in answers]
     said = [text for _, text in answers]
-    assert wrong == [False] * 4 + [True] * 3
-    assert [Path(one).name for one in json.loads(said[0])] == ["products.csv", "fäctörs \u202e.csv"]
+    assert wrong == [False] * 4 + [True] * 5
+    assert [Path(one).name for one in json.loads(said[0])["tables"]] == ["products.csv", "fäctörs \u202e.csv"]
     assert list(json.loads(said[1]))[:3] == ["verdict", "because", "grade"]
     assert (place.out / "audit.html").read_text().startswith("<!doctype html>")
+    assert json.loads(said[1])["written"] == str(place.out / "audit.html")
+    assert json.loads(said[2])["written"] == str(place.out / "held.parquet")
     assert json.loads(said[3])["grade"] == "sound"
     assert "nothing is replaced" in said[4]
     assert "none of the folders" in said[5]
     assert "no column 'colour'" in said[6]
+    assert "which look like some" in said[7]
+    assert "none of the folders" in said[8]
     assert "sesame" not in "".join(said)
 
 
@@ -109,11 +116,24 @@ def test_whatever_is_named_lies_below(place, named) -> None:
 
 
 @pytest.mark.parametrize(
-    "named", ["../page.html", "/tmp/page.html", ".page.html", "deep/page.html", "page.txt", "p*.html"]
+    "named",
+    ["../page.html", "/tmp/page.html", ".page.html", "deep/page.html", "page.txt", "p*.html", "a\nb.html", "a" * 300],
 )
 def test_nothing_is_written_elsewhere(place, named) -> None:
     with pytest.raises(SettingError, match="plain name"):
         place.new_file(named, ".html")
+
+
+def test_tables_and_results_are_listed_apart_and_what_is_left_out_is_said(tmp_path) -> None:
+    for folder, many in (("one", 300), ("two", 1)):
+        (tmp_path / folder).mkdir()
+        for number in range(many):
+            (tmp_path / folder / f"{number}.csv").write_text("a\n")
+    recombine.plan({"a": ["x", "y"], "b": ["u", "v"]}, factors=["a", "b"]).save(tmp_path / "two" / "plan")
+    listed = Workplace(roots=[tmp_path / "one", tmp_path / "two"]).listed()
+    assert listed["saved results"] == [str(tmp_path / "two" / "plan")]
+    assert listed["tables"][-2:] == [f"… and more below {tmp_path / 'one'}", str(tmp_path / "two" / "0.csv")]
+    assert len(listed["tables"]) == 242
 
 
 def test_without_an_output_folder_nothing_is_written(place) -> None:

@@ -106,6 +106,8 @@ def test_a_list_for_assistants_leads_somewhere(tmp_path):
 def test_a_release_is_held_to_its_tag_its_date_and_its_citation():
     log, cite = "## [0.2.0] - 2027-01-02\n", 'version: 0.2.0\ndate-released: "2027-01-02"\n'
     assert version.problems("v0.2.0", "0.2.0", log, cite) == []
+    assert version.problems("v0.2.0", "0.2.0", f"## [Unreleased]\n\n{log}", cite) == []
+    assert len(version.problems("v0.2.0", "0.2.0", f"## [Unreleased]\n\n- more\n\n{log}", cite)) == 1
     assert len(version.problems("v0.3.0", "0.2.0", log, cite)) == 1
     assert len(version.problems("v0.2.0", "0.2.0", "## [Unreleased]\n", cite)) == 1
     assert len(version.problems("v0.2.0", "0.2.0", log, "version: 0.1.0\n")) == 2

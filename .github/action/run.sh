@@ -84,6 +84,8 @@ PYTHON
   cat "$folder/annotations"
   cat "$folder/summary.md" >>"$summary"
 else
+  # without factors it looks at the columns and proposes some, which is no judgement: `required` alone refuses nothing
+  [[ -s $folder/complained ]] || echo "nothing was judged: name the factors, such as those that were proposed above" >"$folder/complained"
   annotate error "$(sed '1s/^error *//' "$folder/complained")"
   # four blanks make it a block of code, whatever stands in it
   { printf '### recombine %s could not run\n\n' "$RECOMBINE_VERB"; sed 's/^/    /' "$folder/complained"; } >>"$summary"

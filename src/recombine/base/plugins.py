@@ -24,6 +24,10 @@ from typing import Any
 
 from recombine.base.errors import SettingError
 
+GROUPS = (
+    *(f"recombine.{kind}" for kind in ("commands", "devices", "pages", "readers", "results")),
+    *(f"recombine_lab.{kind}" for kind in ("models", "splits", "tasks")),
+)
 _COMES_WITH = {
     "probe": "lab",
     "run": "lab",
@@ -32,6 +36,7 @@ _COMES_WITH = {
     "sweep": "lab",
 }
 """Commands and kinds of results of our own other packages, for who has not installed them."""
+_OURS = ("recombine", "recombine_lab", "recombine_studies")
 _INSTALL = {
     "lab": "pip install 'recombine[lab]'",
     "studies": "install the lab and the studies from a checkout of recombine: pip install ./lab ./studies",
@@ -46,6 +51,12 @@ def _entries(group: str) -> dict[str, EntryPoint]:
 def names(group: str) -> list[str]:
     """What installed packages add to a group, in alphabetical order."""
     return sorted(_entries(group))
+
+
+def others() -> dict[str, str]:
+    """What packages that are not ours add: its group and name, and where it stands; nothing is loaded."""
+    found = {f"{group}: {name}": place for group in GROUPS for name, place in places(group).items()}
+    return {what: place for what, place in found.items() if place.partition(":")[0].partition(".")[0] not in _OURS}
 
 
 def places(group: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
+from recombine.base import plugins
 from recombine.base.errors import RecombineError, SettingError
 from recombine.base.limits import memory_here
 from recombine.base.words import amount, json_text
@@ -173,6 +174,10 @@ def _lines(engines: dict[str, str]) -> Iterator[str]:
         yield ""
         yield f"extras of {name}"
         yield from (f"  {extra:<14}{_state_of(name, extra)}" for extra in extras(name))
+    if added := plugins.others():
+        yield ""
+        yield "added by other packages"
+        yield from (f"  {what}  {place}" for what, place in added.items())
     yield ""
     yield "engines"
     yield from (f"  {name:<14}{answer}" for name, answer in engines.items())
@@ -196,6 +201,7 @@ def _as_record(engines: dict[str, str]) -> dict[str, Any]:
         "extras": {
             name: {extra: told(wanted(name, extra)) for extra in extras(name)} for name in filter(_installed, _ADDS)
         },
+        "added": plugins.others(),
         "engines": engines,
     }
 

@@ -12,8 +12,9 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,13 +22,18 @@ import typer
 
 from recombine.base import plugins
 from recombine.base.errors import SettingError
+from recombine.base.version import __version__
 from recombine.cli import options
 
 _READ = frozenset((".arrow", ".csv", ".feather", ".jsonl", ".ndjson", ".parquet", ".tsv"))
 """Kinds of tables that hold their rows themselves: a database or a lake's table can name files elsewhere."""
 _NOT_IN_NAMES = frozenset("*?[]{}\0")
 """Letters of patterns, which would name other files as well, and the one that ends a name."""
+_RECORD = "record.json"
 _SHOWN = 12
+_LISTED = 20 * _SHOWN
+_LONGEST = 200
+"""Letters of a new file's name: file systems take 255 bytes."""
 _FIRST = ("verdict", "because", "grade", "next_step")
 _GRACE = 30.0
 """Seconds beyond the limit: a command ends by itself, with what it has, soon after it."""
@@ -61,7 +67,7 @@ class Workplace:
     def folder(self, named: str) -> str:
         """A folder that holds a saved result."""
         path = self._below(named)
-        if not (path / "record.json").is_file():
+        if not (path / _RECORD).is_file():
             raise _refused(named, "it holds no saved result", "a folder that `recombine … --out` wrote")
         return str(path)
 
@@ -72,35 +78,35 @@ class Workplace:
                 named, "this server was started without an output folder", "recombine mcp FOLDER --out PLACE"
             )
         place = self.out / named
-        if place.name != named or named.startswith(".") or place.suffix.lower() != suffix or _NOT_IN_NAMES & set(named):
+        plain = place.name == named and not named.startswith(".") and named.isprintable() and len(named) < _LONGEST
+        if not plain or place.suffix.lower() != suffix or _NOT_IN_NAMES & set(named):
             raise _refused(named, "it is no plain name of a file", f"a name such as result{suffix}")
-        if place.exists() or place.is_symlink():
+        if os.path.lexists(place):
             raise _refused(named, "it is there already, and nothing is replaced", "another name")
         return str(place)
 
-    def tables(self) -> list[str]:
-        """The tables below the folders, at most a few hundred."""
-        found = []
-        for root in self.roots:
-            for folder, folders, files in os.walk(root):  # follows no links
-                folders[:] = sorted(name for name in folders if not name.startswith("."))
-                paths = (Path(folder, name) for name in sorted(files) if Path(name).suffix.lower() in _READ)
-                found += [str(path) for path in paths if not path.is_symlink()]
-                if len(found) > 20 * _SHOWN:
-                    return found[: 20 * _SHOWN]
-        return found
+    def listed(self) -> dict[str, list[str]]:
+        """The tables and the saved results below each folder, at most a few hundred of each."""
+        tables: list[str] = []
+        results: list[str] = []
+        for root in self._readable():
+            for found, paths in ((tables, _tables(root)), (results, _results(root))):
+                found.extend(map(str, islice(paths, _LISTED)))
+                found.extend(f"… and more below {root}" for _ in islice(paths, 1))
+        return {"tables": tables, "saved results": results}
 
     def _below(self, named: str) -> Path:
         if "://" in named or _NOT_IN_NAMES & set(named):
             raise _refused(named, "it is no plain path of a file", "a path without patterns, and no address")
-        for root in self.roots:
-            path = (root / named).resolve()
-            if any(path.is_relative_to(one) for one in self._readable()) and path.exists():
+        for root in self._readable():
+            path = Path(os.path.realpath(root / named))  # unlike `resolve`, it takes a name that is too long
+            if any(path.is_relative_to(one) for one in self._readable()) and os.path.exists(path):  # noqa: PTH110 - as above
                 return path
         raise _refused(named, "it lies in none of the folders that may be read, or is not there", "what `tables` lists")
 
     def _readable(self) -> list[Path]:
-        return [*self.roots, *([self.out] if self.out else [])]
+        own = self.out is not None and not any(self.out.is_relative_to(root) for root in self.roots)
+        return [*self.roots, *([self.out] if self.out and own else [])]
 
     def run(self, verb: str, *words: str, limited: bool = True) -> dict[str, Any]:
         """What a command says as JSON, cut short; what it complains of as an error for the client."""
@@ -123,6 +129,23 @@ class Workplace:
                     verb, f"it took more than {self.seconds:g} s", "fewer factors, or a smaller table"
                 ) from error
         return _told(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Each folder below one, hidden ones apart, with its files; what lies inside a saved result is left out."""
+    for folder, folders, files in os.walk(root):  # follows no links
+        folders[:] = [] if _RECORD in files else sorted(name for name in folders if not name.startswith("."))
+        yield Path(folder), sorted(files)
+
+
+def _tables(root: Path) -> Iterator[Path]:
+    for folder, files in _folders(root):
+        paths = (folder / name for name in files if _RECORD not in files and Path(name).suffix.lower() in _READ)
+        yield from (path for path in paths if not path.is_symlink())
+
+
+def _results(root: Path) -> Iterator[Path]:
+    return (folder for folder, files in _folders(root) if _RECORD in files)
 
 
 def _refused(named: str, why: str, instead: str) -> SettingError:
@@ -159,7 +182,9 @@ def short(value: Any) -> Any:
 
 
 def _asked(factors: Names, target: str | None = None, sets: Names | None = None, **more: Any) -> list[str]:
-    given = {"factors": options.listed(factors) if factors else None, "target": target, **more}
+    if not factors:
+        raise _refused("factors", "none is named", "two or more columns: the tool `columns` says which look like some")
+    given = {"factors": options.listed(factors), "target": target, **more}
     for name in (target, more.get("prediction")):  # either may name a file of numbers, too
         if name is not None and (os.sep in name or "/" in name):
             raise _refused(name, "it is no plain name of a column", "a column of this table")
@@ -173,9 +198,9 @@ class Tools:
 
     place: Workplace
 
-    def tables(self) -> list[str]:
-        """The tables that can be asked about."""
-        return self.place.tables()
+    def tables(self) -> dict[str, list[str]]:
+        """The tables that can be asked about, and the saved results that `diff` compares."""
+        return self.place.listed()
 
     def columns(self, table: str) -> dict[str, Any]:
         """What the columns of a table look like, and which of them look like factors and target."""
@@ -189,7 +214,8 @@ class Tools:
         A set is written like genes=condition:+. `page` names an HTML page to write into the output folder.
         """
         report = None if page is None else self.place.new_file(page, ".html")
-        return self.place.run("audit", self.place.table(table), *_asked(factors, target, sets, report=report))
+        found = self.place.run("audit", self.place.table(table), *_asked(factors, target, sets, report=report))
+        return found | ({"written": report} if report else {})
 
     def predict(self, table: str, factors: Names, target: str, sets: Names | None = None) -> dict[str, Any]:
         """What a kernel-like learner would answer on unseen combinations, and the score to expect."""
@@ -228,9 +254,8 @@ class Tools:
 
     def split(self, table: str, factors: Names, out: str) -> dict[str, Any]:
         """Hold out a fifth of the combinations: a copy of the table with a column `split`, in the output folder."""
-        return self.place.run(
-            "split", self.place.table(table), *_asked(factors, out=self.place.new_file(out, ".parquet"))
-        )
+        written = self.place.new_file(out, ".parquet")
+        return self.place.run("split", self.place.table(table), *_asked(factors, out=written)) | {"written": written}
 
     def diff(self, old: str, new: str) -> dict[str, Any]:
         """What changed between two saved results, beyond chance or not."""
@@ -247,6 +272,7 @@ def server(place: Workplace) -> Any:
         "recombine",
         instructions="Will a model handle combinations of factors that it has never seen together? Ask `tables` and "
         "`columns` first. Repeat the verdict as it is, with its interval; where the grade is untested, say so.",
+        version=__version__,
         log_level="WARNING",
     )
     error = plugins.needed("mcp.server.mcpserver.exceptions", "a server", extra="mcp").ToolError

@@ -327,7 +327,9 @@ def _prediction(data: Data) -> Headline:
     simple = better(known, key=lambda one: one["score"], default=None)
     notes = [f"{_spread(own, share=share)}, from {_combinations(found['tested'], 'held-out')}"]
     rule = "" if simple is None else f"the best simple rule ({value(simple['name'])}) has {written(simple['score'])}"
-    return Headline(written(own["score"]), f"{value(found['score'])}, of which {found['better']} is better", notes, rule)
+    return Headline(
+        written(own["score"]), f"{value(found['score'])}, of which {found['better']} is better", notes, rule
+    )
 
 
 def _spread(one: Data, *, share: bool) -> str:
