@@ -1,7 +1,6 @@
 """Real engines, started for the tests and gone after them: PostgreSQL, Spark, an S3 server (moto), MLflow."""
 
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -103,6 +102,8 @@ def _as_owner(folder: Path) -> list[str]:
     """PostgreSQL refuses to run as root, so root lends the folder to the user that Debian made for it."""
     if os.geteuid() != 0:
         return []
+    import pwd  # noqa: PLC0415 - Windows has none, and collects the tests all the same
+
     try:
         owner = pwd.getpwnam("postgres")
     except KeyError:

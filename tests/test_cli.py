@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import shlex
 import signal
@@ -126,7 +125,7 @@ def test_a_terminal_gets_colour(folder) -> None:
 
 
 def on_a_terminal(folder, *words: str) -> str:
-    leader, follower = pty.openpty()
+    leader, follower = pytest.importorskip("pty").openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", "from recombine.cli import main; main()", *words],
         cwd=folder,

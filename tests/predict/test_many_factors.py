@@ -2,7 +2,7 @@
 
 import json
 import math
-import resource
+import sys
 import time
 
 import numpy as np
@@ -92,12 +92,13 @@ def test_twenty_factors_keep_the_kernel_of_the_network(family: str) -> None:
 
 @pytest.mark.slow
 def test_sixteen_factors_take_seconds_and_little_memory() -> None:
-    support = planted(16, 1_000)
+    resource, support = pytest.importorskip("resource"), planted(16, 1_000)
     start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = recombine.predict(support, examples=recombine.Examples(symbols=True))
     record = found.record()
     assert time.process_time() - start < 20
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit < 500e6
     assert found.grade == "sound"  # one number a value, and 1,000 rows for 33 of them
     assert found.expected.low > 0.9
     row = found.table.to_pylist()[0]
