@@ -203,6 +203,7 @@ def test_the_gate(tmp_path, lines: str, gate: str, code: int) -> None:
         ((*ASK, "--target-kind", "maybe", "--target", "label"), ["write 'label' or 'number'"]),
         (("audit", "postgresql://nobody:secret@127.0.0.1:1/shop", "--table", "t", "-f", "a,b"), ["cannot open", "…@"]),
         (("demo",), ["already exists", "--force"]),
+        (("demo", "extra"), ["known by its name", "extra.csv"]),
     ],
 )
 def test_a_mistake_is_explained_without_a_traceback(folder, words, said) -> None:

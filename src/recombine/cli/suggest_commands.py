@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 from rich.padding import Padding
 
+from recombine.base.errors import SettingError
 from recombine.base.files import place_of, write_text
 from recombine.base.overwrite_checks import KINDS, RESULT_FILE, STORE_FILE, check_file
 from recombine.base.words import amount
@@ -219,6 +220,8 @@ def demo(
 ) -> None:
     """Write a small made-up table to try things on."""
     check_file(place_of(file), force=force)
+    if file.suffix.lower() != ".csv":
+        raise SettingError(f"{str(file)!r}", why="a CSV is written, and is known by its name", instead=f"{file}.csv")
     write_text(file, _table(seed), force=force)
     say(f"{file} now holds {_ROWS} made-up products: their id, material, garment and label.\n")
     say(f"next   recombine audit {file} --factors material,garment --target label --report audit.html")

@@ -206,8 +206,10 @@ def audit(
 ) -> Audit:
     """Say what the data alone tell about unseen combinations.
 
-    `source` is anything that `recombine.read` takes, with `factors` and the other settings of `read` beside it; or a
-    `Support`, which was read already. `seed` decides which random vectors certify what is determined (any seed gives
+    `source` is anything that `recombine.read` takes, with the other settings of `read` beside it; or a `Support`, which
+    was read already. `factors` are the columns whose combinations matter, and `target` is the one that a model is to
+    predict: without it nothing can be tested, and only what follows *if* effects add up is said. `recombine.propose`
+    tells which columns could be which. `seed` decides which random vectors certify what is determined (any seed gives
     the same answer) and, in spaces too large to list, which combinations are drawn as examples.
     Where the target is a vector (a column of lists, "gene_*", an array), `control` names the values that stand for
     nothing done, one for each factor that has one ({"drug": "DMSO"}), or one word for all ("ctrl"): then differences
