@@ -75,6 +75,11 @@ def looked_into(folder: Path) -> recombine.Result:
     return recombine_lab.probes.geometry(trained(folder))
 
 
+def effects_of_genes() -> recombine.Result:
+    """A whole profile of expression is the target, and what differs from the control is scored too."""
+    return recombine.audit("screen.h5ad", sets={"genes": "condition:+"}, target="X", control="ctrl")
+
+
 def episodes_to_record() -> recombine.Result:
     """What to record in one more hour."""
     episodes = TextSource("episodes", ["Pick the {object} from the {surface}"])
@@ -150,7 +155,7 @@ FIELDS = (
         "genes",
         "Genes: which pairs follow",
         "Twenty of sixty genes were never given alone; the pairs of eight of them do not follow.",
-        of_guide("genes", lambda: recombine.audit("screen.h5ad", sets={"genes": "condition:+"})),
+        of_guide("genes", effects_of_genes),
     ),
     Exhibit(
         "drugs",
