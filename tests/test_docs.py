@@ -59,7 +59,17 @@ def run_page(page: str, name: str) -> None:
             assert printed.getvalue().strip() == block.printed, f"{name}, line {block.line}"
 
 
-SLOW_PAGES = {"README", "divergence", "fit", "predict", "probe_geometry", "probe_support", "runs", "walk"}
+SLOW_PAGES = {
+    "README",
+    "divergence",
+    "fit",
+    "predict",
+    "probe_geometry",
+    "probe_subnetworks",
+    "probe_support",
+    "runs",
+    "walk",
+}
 
 
 def _with_marks(page: Path) -> object:

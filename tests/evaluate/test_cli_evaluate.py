@@ -70,6 +70,7 @@ def test_the_next_commands_run(folder, ask):
         assert again.returncode in ((0, 3, 4) if "--fail-under" in command else (0,)), again.stderr
 
 
+@pytest.mark.slow
 def test_without_training_the_next_step_is_to_tell_it(folder):
     done = run(*ASK)
     assert done.exit_code == 0

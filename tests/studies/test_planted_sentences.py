@@ -12,6 +12,8 @@ from recombine_studies.subnetworks.grids import SENTENCES, SMALL
 from tests.probes.flat import subnetworks
 from tests.studies.planted_sentences import components, planted, right
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]  # each trains a transformer and learns masks of it
+
 SEED = 20
 """Not among those by which the budget was chosen (0), nor those of the benchmark (10 and 11)."""
 
@@ -31,7 +33,6 @@ def asked(kind: str) -> tuple[Probe, Mapping[str, tuple[float, float]]]:
     return found, {name: (right(network, shown), right(network, test)) for name, (shown, test) in parts.items()}
 
 
-@pytest.mark.slow
 def test_both_planted_networks_do_the_tests_and_not_all_examples_of_masks() -> None:
     """So that there is something to be found, and the components disturb each other."""
     for kind in ("apart", "agreeing"):
@@ -40,14 +41,12 @@ def test_both_planted_networks_do_the_tests_and_not_all_examples_of_masks() -> N
         assert min(shown for shown, _ in whole.values()) < 0.7 < MaskEvidence().sufficient
 
 
-@pytest.mark.slow
 def test_parts_that_stand_side_by_side_are_found() -> None:
     found, _ = asked("apart")
     assert dict(agreement(found).outcomes) == {"continuous": "modular", "gradient": "modular"}
     assert found.outcome == "modular"
 
 
-@pytest.mark.slow
 def test_what_knows_agreement_alone_is_not_called_modular() -> None:
     """Learned masks alone may be taken in: of two processors they call this network modular on one. Hence several."""
     found, _ = asked("agreeing")

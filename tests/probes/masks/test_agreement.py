@@ -34,6 +34,7 @@ def asked():
     }
 
 
+@pytest.mark.slow
 def test_all_estimators_find_separate_parts(asked):
     told = agreement(asked[False])
     assert dict(told.outcomes) == dict.fromkeys(ALL, "modular")
@@ -43,6 +44,7 @@ def test_all_estimators_find_separate_parts(asked):
     assert "say so too" in asked[False].verdict
 
 
+@pytest.mark.slow
 def test_estimators_that_differ_are_unclear(asked):
     """In a shared part the slope of a weight is not what is lost without it: the gradient finds no part that does.
 
@@ -55,6 +57,7 @@ def test_estimators_that_differ_are_unclear(asked):
     assert "gradient masks say not sufficient" in asked[True].verdict
 
 
+@pytest.mark.slow
 def test_masks_of_the_same_part_share_more_than_random_ones(asked):
     told = agreement(asked[False])
     assert set(told.overlap) == {("continuous", "hard concrete"), ("continuous", "gradient"), (ALL[1], ALL[2])}
@@ -62,6 +65,7 @@ def test_masks_of_the_same_part_share_more_than_random_ones(asked):
         assert told.by_chance[pair] < shared <= 1
 
 
+@pytest.mark.slow
 def test_the_first_ones_numbers_are_those_of_it_alone(asked):
     alone = subnetworks(added_up(shared=False), components=components(), **QUICK | {"rates": (0.1,)})
     assert {name: asked[False].numbers[name] for name in alone.numbers} == alone.numbers
@@ -70,12 +74,14 @@ def test_the_first_ones_numbers_are_those_of_it_alone(asked):
         agreement(alone)
 
 
+@pytest.mark.slow
 def test_the_lowest_grade_is_that_of_all(asked):
     lower = asked[False]
     answers = {name: EstimatorAnswer(lower, {}, {}) for name in ("one", "other")}
     assert combined(answers, []).grade == lower.grade == "plausible"
 
 
+@pytest.mark.slow
 def test_overlap_is_of_sets_and_by_chance_of_random_ones(asked):
     layout = ParameterLayout("w", (4,), (4,), (4,))
     one, other = ({"w": torch.tensor(row).bool()} for row in ([1, 1, 0, 0], [0, 1, 1, 1]))
