@@ -33,7 +33,7 @@ _RECORD = "record.json"
 _SHOWN = 12
 _LISTED = 20 * _SHOWN
 _LONGEST = 200
-"""Letters of a new file's name: file systems take 255 bytes."""
+"""Bytes of a new file's name: file systems take 255, and it is written under a longer name first."""
 _FIRST = ("verdict", "because", "grade", "next_step")
 _GRACE = 30.0
 """Seconds beyond the limit: a command ends by itself, with what it has, soon after it."""
@@ -78,8 +78,8 @@ class Workplace:
                 named, "this server was started without an output folder", "recombine mcp FOLDER --out PLACE"
             )
         place = self.out / named
-        plain = place.name == named and not named.startswith(".") and named.isprintable() and len(named) < _LONGEST
-        if not plain or place.suffix.lower() != suffix or _NOT_IN_NAMES & set(named):
+        plain = place.name == named and not named.startswith(".") and named.isprintable()
+        if not plain or len(named.encode()) > _LONGEST or place.suffix.lower() != suffix or _NOT_IN_NAMES & set(named):
             raise _refused(named, "it is no plain name of a file", f"a name such as result{suffix}")
         if os.path.lexists(place):
             raise _refused(named, "it is there already, and nothing is replaced", "another name")
@@ -182,9 +182,9 @@ def short(value: Any) -> Any:
 
 
 def _asked(factors: Names, target: str | None = None, sets: Names | None = None, **more: Any) -> list[str]:
-    if not factors:
+    if not factors and not sets:
         raise _refused("factors", "none is named", "two or more columns: the tool `columns` says which look like some")
-    given = {"factors": options.listed(factors), "target": target, **more}
+    given = {"factors": options.listed(factors) if factors else None, "target": target, **more}
     for name in (target, more.get("prediction")):  # either may name a file of numbers, too
         if name is not None and (os.sep in name or "/" in name):
             raise _refused(name, "it is no plain name of a column", "a column of this table")
