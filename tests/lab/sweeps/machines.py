@@ -36,8 +36,12 @@ class Machines:
         return pid
 
     def kill_node(self) -> None:
-        """A whole node gone at once, one that has a process at work."""
-        pid = self._halt(lambda: self.busy(self.others))
+        """A whole node gone at once, one that has a process at work.
+
+        Never the last: Ray 2.46 notes an address for the whole session, that of the node that came last, and joins
+        drivers of this machine to it.
+        """
+        pid = self._halt(lambda: self.busy(self.others[:-1]))
         node = next(node for node in self.others if _raylet(node) == _parent(pid))
         self.others.remove(node)
         self.cluster.remove_node(node, allow_graceful=False)
@@ -60,7 +64,7 @@ class Machines:
                 os.kill(pid, signal.SIGCONT)
 
     def add_node(self) -> None:
-        """One more, at an address of its own: older versions of Ray join a driver to any node of its address."""
+        """One more, at an address of its own: it says whom an older Ray joins drivers to (`kill_node`)."""
         own = f"127.0.0.{len(self.others) + 2}"
         self.others.append(self.cluster.add_node(num_cpus=1, node_ip_address=own, **_SMALL))
 
