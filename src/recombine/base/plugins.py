@@ -45,6 +45,7 @@ _INSTALL = {
 
 @cache
 def _entries(group: str) -> dict[str, EntryPoint]:
+    assert group in GROUPS, f"{group} is not among the groups that `doctor` looks through"  # noqa: S101 - for who adds one
     return {entry.name: entry for entry in entry_points(group=group)}
 
 

@@ -14,14 +14,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from recombine.base import plugins
+from recombine.base.decoding import LONGEST_NAME
 from recombine.base.errors import SettingError
+from recombine.base.overwrite_checks import RESULT_FILE
 from recombine.base.version import __version__
 from recombine.cli import options
 
@@ -29,11 +30,11 @@ _READ = frozenset((".arrow", ".csv", ".feather", ".jsonl", ".ndjson", ".parquet"
 """Kinds of tables that hold their rows themselves: a database or a lake's table can name files elsewhere."""
 _NOT_IN_NAMES = frozenset("*?[]{}\0")
 """Letters of patterns, which would name other files as well, and the one that ends a name."""
-_RECORD = "record.json"
 _SHOWN = 12
 _LISTED = 20 * _SHOWN
-_LONGEST = 200
-"""Bytes of a new file's name: file systems take 255, and it is written under a longer name first."""
+"""Lines about each folder: the last of them says that there is more."""
+_LONGEST = LONGEST_NAME - 55
+"""Bytes of a new file's name: it is written under a longer name first."""
 _FIRST = ("verdict", "because", "grade", "next_step")
 _GRACE = 30.0
 """Seconds beyond the limit: a command ends by itself, with what it has, soon after it."""
@@ -67,7 +68,7 @@ class Workplace:
     def folder(self, named: str) -> str:
         """A folder that holds a saved result."""
         path = self._below(named)
-        if not (path / _RECORD).is_file():
+        if not (path / RESULT_FILE).is_file():
             raise _refused(named, "it holds no saved result", "a folder that `recombine … --out` wrote")
         return str(path)
 
@@ -87,13 +88,14 @@ class Workplace:
 
     def listed(self) -> dict[str, list[str]]:
         """The tables and the saved results below each folder, at most a few hundred of each."""
-        tables: list[str] = []
-        results: list[str] = []
+        told: dict[str, list[str]] = {"tables": [], "saved results": []}
         for root in self._readable():
-            for found, paths in ((tables, _tables(root)), (results, _results(root))):
-                found.extend(map(str, islice(paths, _LISTED)))
-                found.extend(f"… and more below {root}" for _ in islice(paths, 1))
-        return {"tables": tables, "saved results": results}
+            left = dict.fromkeys(told, _LISTED)
+            for kind, path in _found(root):
+                if left[kind]:
+                    told[kind].append(str(path) if left[kind] > 1 else f"… and more below {root}")
+                    left[kind] -= 1
+        return told
 
     def _below(self, named: str) -> Path:
         if "://" in named or _NOT_IN_NAMES & set(named):
@@ -131,21 +133,16 @@ class Workplace:
         return _told(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Each folder below one, hidden ones apart, with its files; what lies inside a saved result is left out."""
+def _found(root: Path) -> Iterator[tuple[str, Path]]:
+    """Tables and saved results below a folder, hidden folders and what lies inside a saved result apart."""
     for folder, folders, files in os.walk(root):  # follows no links
-        folders[:] = [] if _RECORD in files else sorted(name for name in folders if not name.startswith("."))
-        yield Path(folder), sorted(files)
-
-
-def _tables(root: Path) -> Iterator[Path]:
-    for folder, files in _folders(root):
-        paths = (folder / name for name in files if _RECORD not in files and Path(name).suffix.lower() in _READ)
-        yield from (path for path in paths if not path.is_symlink())
-
-
-def _results(root: Path) -> Iterator[Path]:
-    return (folder for folder, files in _folders(root) if _RECORD in files)
+        if RESULT_FILE in files:
+            folders.clear()
+            yield "saved results", Path(folder)
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths = (Path(folder, name) for name in sorted(files) if Path(name).suffix.lower() in _READ)
+        yield from (("tables", path) for path in paths if not path.is_symlink())
 
 
 def _refused(named: str, why: str, instead: str) -> SettingError:
