@@ -419,6 +419,8 @@ def test_a_line_break_in_a_name() -> None:
         ("--report", "x" * 5_000 + ".html"),
         ("--bins", "material=" + "9" * 5_000),
         ("--bins", "material=²"),
+        ("--set", "genes"),
+        ("--domain", "material"),
     ],
 )
 def test_options_that_nothing_can_be_made_of(folder, words) -> None:

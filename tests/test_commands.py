@@ -1,5 +1,6 @@
 """Every command once as it is installed: the script, in a process of its own, to its end."""
 
+import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -28,7 +29,7 @@ SAYS = {
     "predict": (f"predict {ASK}", "unseen"),
     "rehearse": (f"rehearse {ASK} --learner additive --rounds 2", "Trained anew"),
     "plan": (f"plan {ASK} --budget 3", "material="),
-    "split": (f"split products.csv {FACTORS} --out again.csv", "again.csv"),
+    "split": (f"split products.csv {FACTORS} --out again.csv --force", "again.csv"),
     "lint": (f"lint held.csv {FACTORS}", "check passed"),
     "evaluate": (
         f"evaluate answers.csv {FACTORS} --target label --prediction said --split split --no-causes",
@@ -85,6 +86,23 @@ def test_a_mistake_in_a_process_of_its_own(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "did you mean 'garment'?" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+JUNK = ("", "=", "..", "nonsense", "nonsense=1", "material=", "material", "-1", "nan", "9" * 30, "products.csv")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["audit", "demo", "diff", "evaluate", "lint", "plan", "predict", "rehearse", "split", "sweep"]
+)
+def test_whatever_an_option_is_given_ends_in_words(folder: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    options = subcommands(typer.main.get_command(app))[name].params
+    for option in (one.opts[0] for one in options if one.opts[0].startswith("--") and not one.is_flag):
+        for junk in JUNK:
+            done = run_command(tmp_path, *SAYS[name][0].split(), option, junk)
+            assert done.returncode in (0, 2, 3, 4), (option, junk, done.stderr)
+            assert "Traceback" not in done.stderr, (option, junk)
 
 
 def ended(folder: Path, line: str) -> "subprocess.CompletedProcess[str]":

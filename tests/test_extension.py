@@ -27,15 +27,26 @@ def test_the_template_is_installed_and_run(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", *install], check=True)
     np.savez(tmp_path / "shoes.npz", colour=["red", "red", "blue"], shape=["flat", "high", "flat"])
 
-    def said(*words: str) -> str:
+    def ended(*words: str) -> "subprocess.CompletedProcess[str]":
         environment = os.environ | {"PYTHONPATH": str(site)}
         command = [sys.executable, "-m", "recombine", *words]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    def said(*words: str) -> str:
+        done = ended(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     assert "3 of 4" in " ".join(said("audit", "shoes.npz", "--factors", "colour,shape").split())
     assert said("npz-columns", "shoes.npz").split() == ["colour", "shape"]
     assert "npz-columns" in said("--help")
     assert "  recombine.readers: npz  recombine_npz:READER" in said("doctor").splitlines()
+    (tmp_path / "junk.npz").write_bytes(b"PK junk")
+    for junk in ("junk.npz", "none.npz"):
+        for words in (("audit", junk, "--factors", "colour,shape"), ("npz-columns", junk)):
+            done = ended(*words)
+            assert done.returncode == 2, words
+            assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(("misspelt", "meant"), [("prob", "probe"), ("swep", "sweep"), ("adit", "audit")])

@@ -59,10 +59,11 @@ def test_a_client_over_stdio(place) -> None:
         ("audit", ASK | {"factors": ["material", "colour"]}),
         ("audit", ASK | {"factors": []}),
         ("columns", {"table": "long" * 100 + ".csv"}),
+        ("audit", ASK | {"sets": ["genes"]}),
     )
     wrong = [error for error, _ in answers]
     said = [text for _, text in answers]
-    assert wrong == [False] * 4 + [True] * 5
+    assert wrong == [False] * 4 + [True] * 6
     assert [Path(one).name for one in json.loads(said[0])["tables"]] == ["products.csv", "fäctörs \u202e.csv"]
     assert list(json.loads(said[1]))[:3] == ["verdict", "because", "grade"]
     assert (place.out / "audit.html").read_text().startswith("<!doctype html>")
@@ -74,6 +75,7 @@ def test_a_client_over_stdio(place) -> None:
     assert "no column 'colour'" in said[6]
     assert "which look like some" in said[7]
     assert "none of the folders" in said[8]
+    assert "--set genes=condition:+ (what begins with -- is an option in a shell" in said[9]
     assert "sesame" not in "".join(said)
 
 

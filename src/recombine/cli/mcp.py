@@ -39,6 +39,7 @@ _FIRST = ("verdict", "because", "grade", "next_step")
 _GRACE = 30.0
 """Seconds beyond the limit: a command ends by itself, with what it has, soon after it."""
 _COMPLAINT = re.compile("error (.*?) why (.*?) instead (.*)")
+_IN_A_SHELL = " (what begins with -- is an option in a shell; a tool takes no more than it says)"
 _WORDS_OF_CODES = {3: "a gate failed", 4: "not enough evidence"}
 
 Names = list[str]
@@ -156,7 +157,7 @@ def _told(code: int, out: str, err: str) -> dict[str, Any]:
         said = _COMPLAINT.search(" ".join(err.split()))
         if said is None:
             raise RuntimeError(f"exit code {code}: {err[-1500:]}") from None
-        raise SettingError(said[1], why=said[2], instead=said[3]) from None
+        raise SettingError(said[1], why=said[2], instead=said[3] + _IN_A_SHELL * ("--" in said[3])) from None
     first = {name: content.pop(name) for name in _FIRST if name in content}
     ended = {"ended": _WORDS_OF_CODES[code]} if code in _WORDS_OF_CODES else {}
     return {**first, **ended, **{name: short(value) for name, value in content.items()}}

@@ -113,6 +113,7 @@ _EXAMPLES = {
     "--domain": "size=S,M,L",
     "--fail-under": "determined=0.95",
     "--prediction": "cat=p_cat,dog=p_dog",
+    "--set": "genes=condition:+",
     "--where": "task=sprites",
 }
 

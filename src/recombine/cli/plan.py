@@ -139,7 +139,7 @@ def _form(matrix: Path) -> Literal["csv", "tsv", "json"]:
         raise SettingError(
             f"--matrix {matrix}",
             why="its name tells the form, and there is none for this ending",
-            instead=f"--matrix {matrix.with_suffix('.csv')}, .tsv or .json",
+            instead=f"--matrix {matrix.with_suffix('.csv') if matrix.name else 'tests.csv'}, .tsv or .json",
         )
     return _FORMS[matrix.suffix.lower()]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 
+from recombine import RecombineError
 from recombine.data.readers import Reader
 
 
@@ -28,4 +29,9 @@ READER = Reader("NumPy", holds, read)
 
 def columns(file: Annotated[Path, typer.Argument(help="An .npz archive.")]) -> None:
     """Name the columns of an archive."""
-    typer.echo("\n".join(read(file, None).column_names))
+    try:
+        names = read(file, None).column_names
+    except Exception as error:  # what a reader raises is told in words by the verbs, and here by us
+        why = str(error).partition("\n")[0]
+        raise RecombineError(f"cannot read '{file}'", why=why, instead="name an .npz archive") from error
+    typer.echo("\n".join(names))

@@ -103,8 +103,8 @@ def draw_seen_rows(rows: OutgoingRows, id_: str | None, *, share: float, seed: i
     if not share:
         return None
     known = [id_] if id_ is not None else list(table.columns)
-    whole = ibis.struct({"recombine_seed": ibis.literal(seed), **{name: table[name] for name in known}})
-    # an engine's hash may be negative, and so may then be its remainder
+    whole = ibis.struct({"recombine_seed": ibis.literal(seed % 2**63), **{name: table[name] for name in known}})
+    # an engine's whole numbers have 64 bits; its hash may be negative, and so may then be its remainder
     return (whole.hash() % _HASHES + _HASHES) % _HASHES < round(share * _HASHES)
 
 
