@@ -75,7 +75,7 @@ def test_a_client_over_stdio(place) -> None:
     assert "no column 'colour'" in said[6]
     assert "which look like some" in said[7]
     assert "none of the folders" in said[8]
-    assert "--set genes=condition:+ (what begins with -- is an option in a shell" in said[9]
+    assert "--set genes=condition:+ (words that begin with -- are options" in said[9]
     assert "sesame" not in "".join(said)
 
 

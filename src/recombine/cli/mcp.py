@@ -39,7 +39,7 @@ _FIRST = ("verdict", "because", "grade", "next_step")
 _GRACE = 30.0
 """Seconds beyond the limit: a command ends by itself, with what it has, soon after it."""
 _COMPLAINT = re.compile("error (.*?) why (.*?) instead (.*)")
-_IN_A_SHELL = " (what begins with -- is an option in a shell; a tool takes no more than it says)"
+_IN_A_SHELL = " (words that begin with -- are options of the command line, and not of this tool)"
 _WORDS_OF_CODES = {3: "a gate failed", 4: "not enough evidence"}
 
 Names = list[str]
