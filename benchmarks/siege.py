@@ -6,8 +6,8 @@
 - records: saved results and manifests, edited, cut off, renamed, linked elsewhere. They load as they were, or are
   refused in words; nothing outside the folder is read or written.
 - stores: the same for run stores, through `recombine runs`; a sweep resumed over damaged runs.
-- names: hostile names, values, paths, conditions and options; passwords in addresses. Every command ends in words and a
-  documented exit code; no password is shown or written.
+- names: hostile names, values, paths, conditions and options, to commands and to tools of `recombine mcp`; passwords in
+  addresses. Every command ends in words and a documented exit code; no password is shown or written.
 - outputs: any verb with `--out`, `--report` and `--force` in a folder full of other people's files. No bystander and no
   source ever changes; nothing is replaced without `--force`, but for a page that recombine drew.
 - kills: SIGKILL or Ctrl-C at any moment of a write over an older result, page or study, four writers at once. The old

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def place(tmp_path_factory) -> Workplace:
         (folder / name).mkdir()
     assert CliRunner().invoke(app, ["demo", str(folder / "data" / "products.csv")]).exit_code == 0
     (folder / "data" / "deep" / "fäctörs \u202e.csv").write_text("a,b\nx,y\n")
+    (folder / "data" / "deep" / os.fsdecode(b"\xff.csv")).write_text("a,b\nx,y\n")
     (folder / "elsewhere" / "secret.csv").write_text("password\nsesame\n")
     (folder / "data" / "link.csv").symlink_to(folder / "elsewhere" / "secret.csv")
     (folder / "data" / "products.duckdb").write_bytes(b"")
@@ -64,7 +66,7 @@ def test_a_client_over_stdio(place) -> None:
     wrong = [error for error, _ in answers]
     said = [text for _, text in answers]
     assert wrong == [False] * 4 + [True] * 6
-    assert [Path(one).name for one in json.loads(said[0])["tables"]] == ["products.csv", "fäctörs \u202e.csv"]
+    assert [Path(one).name for one in json.loads(said[0])["tables"]] == ["products.csv", "fäctörs \u202e.csv", "?.csv"]
     assert list(json.loads(said[1]))[:3] == ["verdict", "because", "grade"]
     assert (place.out / "audit.html").read_text().startswith("<!doctype html>")
     assert json.loads(said[1])["written"] == str(place.out / "audit.html")
@@ -95,7 +97,7 @@ HOSTILE = [
         "products.csv\0",
         "{a,b}.csv",
     ],
-    *["products.duckdb", "deep", "", ".", "~/.ssh/id_rsa", "-h", "--factors=a", "products.csv::secret"],
+    *["products.duckdb", "deep", "", ".", "~/.ssh/id_rsa", "-h", "--factors=a", "products.csv::secret", "\ud800.csv"],
 ]
 
 

@@ -162,6 +162,10 @@ LISTED: tuple[tuple[str, bool | None], ...] = (
     ("predict|t.parquet|-f|a,b|-t|y|--where|1=0", True),
     ("split|t.parquet|-f|a,b|--where|1=0|--out|o.csv|--column|side", True),
     ("lint|t.parquet|-f|a,b|--where|1=0", None),
+    ("audit|t.csv|-f|a,b|--set|genes", True),
+    ("plan|t.csv|-f|a,b|--matrix|", True),
+    ("split|t.parquet|-f|a,b|--out|o.csv|--column|side|--seen-share|0.2|--seed|99999999999999999999", False),
+    ("evaluate|t.parquet|-f|a,b|-t|y|-p|p|--no-causes|--draws|99999999999999999999", True),
 )
 """Words between strokes, and whether they must be refused; None where only a traceback would be wrong."""
 SECRETS = (

@@ -13,7 +13,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attacks.case import Case
+from attacks.case import Case, answers_or_words
 from attacks.command import Ended, command, strict_json, well_ended
 from attacks.hostile import BINS, DOMAINS, LISTED, NAMES, OTHERS, PATHS, SECRET, SECRETS, VALUES, VERBS, WHERE, WIDENS
 
@@ -258,6 +258,35 @@ def _margin(case: Case) -> None:
     case.expect(not wrong, f"a margin that exists is missed on {wrong[:3]}")
 
 
+def _served(case: Case) -> None:
+    """A tool of `recombine mcp`, asked with hostile words: an answer or words, and nothing from outside its folder."""
+    from recombine.cli.mcp import Tools, Workplace
+
+    _plain(case)
+    outside = case.folder.parent / "t.csv"
+    outside.write_text(f"a,b\n{SECRET},v\nw,{SECRET}\n", encoding="utf-8")
+    (case.folder / "link.csv").symlink_to(outside)
+    tools = Tools(Workplace(roots=[case.folder], out=case.folder / "folder"))
+    table = case.rng.choice(("t.parquet", "t.parquet", "t.csv", "link.csv", "../t.csv", str(outside), *PATHS))
+    factors = case.rng.choice((["a", "b"], ["a", "b"], case.rng.sample(NAMES, 2), []))
+    word = case.rng.choice((*NAMES, *PATHS))
+    asked = {
+        "columns": lambda: tools.columns(table),
+        "audit": lambda: tools.audit(table, factors, case.rng.choice((None, "y", word)), page=f"{word}.html"),
+        "audit a set": lambda: tools.audit(table, factors, sets=[word]),
+        "plan": lambda: tools.plan(table, factors, budget=case.rng.choice((None, -1, 1e308, float("nan")))),
+        "lint": lambda: tools.lint(table, factors, split=word),
+        "evaluate": lambda: tools.evaluate(table, factors, "y", word, train=case.rng.choice((None, "../t.csv"))),
+        "split": lambda: tools.split(table, factors, case.rng.choice((word, f"{word}.parquet", "o.parquet"))),
+        "diff": lambda: tools.diff(table, word),
+    }
+    name = case.rng.choice(list(asked))
+    told: list[Any] = []
+    answers_or_words(case, f"mcp {name} of {table!r:.60}, {word!r:.60}", lambda: told.append(asked[name]()))
+    case.expect(SECRET not in repr(told), f"mcp {name} of {table!r:.60}, {word!r:.60} reads what lies outside")
+    case.expect(set(case.folder.parent.iterdir()) == {case.folder, outside}, f"mcp {name}: {word!r:.60} lies outside")
+
+
 # secrets --------------------------------------------------------------------------------------------------------------
 
 
@@ -319,4 +348,5 @@ def _unwritten(case: Case, words: list[str]) -> None:
 
 _KINDS = (
     _columns, _values, _paths, _conditions, _options, _options, _listed, _failing_secrets, _kept_secrets, _python,
+    _served,
 )  # fmt: skip

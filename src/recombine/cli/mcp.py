@@ -28,8 +28,8 @@ from recombine.cli import options
 
 _READ = frozenset((".arrow", ".csv", ".feather", ".jsonl", ".ndjson", ".parquet", ".tsv"))
 """Kinds of tables that hold their rows themselves: a database or a lake's table can name files elsewhere."""
-_NOT_IN_NAMES = frozenset("*?[]{}\0")
-"""Letters of patterns, which would name other files as well, and the one that ends a name."""
+_NO_NAME = re.compile("[][*?{}\0\ud800-\udfff]")
+"""Letters of patterns, which would name other files as well, the one that ends a name, and halves of letters."""
 _SHOWN = 12
 _LISTED = 20 * _SHOWN
 """Lines about each folder: the last of them says that there is more."""
@@ -81,7 +81,7 @@ class Workplace:
             )
         place = self.out / named
         plain = place.name == named and not named.startswith(".") and named.isprintable()
-        if not plain or len(named.encode()) > _LONGEST or place.suffix.lower() != suffix or _NOT_IN_NAMES & set(named):
+        if not plain or len(named.encode()) > _LONGEST or place.suffix.lower() != suffix or _NO_NAME.search(named):
             raise _refused(named, "it is no plain name of a file", f"a name such as result{suffix}")
         if os.path.lexists(place):
             raise _refused(named, "it is there already, and nothing is replaced", "another name")
@@ -99,7 +99,7 @@ class Workplace:
         return told
 
     def _below(self, named: str) -> Path:
-        if "://" in named or _NOT_IN_NAMES & set(named):
+        if "://" in named or _NO_NAME.search(named):
             raise _refused(named, "it is no plain path of a file", "a path without patterns, and no address")
         for root in self._readable():
             path = Path(os.path.realpath(root / named))  # unlike `resolve`, it takes a name that is too long
@@ -284,14 +284,19 @@ def _in_words(tool: Callable[..., Any], error: type[Exception]) -> Callable[...,
 
     def asked(*given: Any, **named: Any) -> str:
         try:
-            return json.dumps(tool(*given, **named), ensure_ascii=False, indent=1)
+            return _in_unicode(json.dumps(tool(*given, **named), ensure_ascii=False, indent=1))
         except SettingError as refused:
-            raise error(f"{refused.what}: {refused.why}; instead: {refused.instead}") from refused
+            raise error(_in_unicode(f"{refused.what}: {refused.why}; instead: {refused.instead}")) from refused
 
     asked.__name__, asked.__doc__ = tool.__name__, tool.__doc__
     asked.__wrapped__ = tool  # type: ignore[attr-defined]
     asked.__annotations__ = tool.__annotations__ | {"return": str}
     return asked
+
+
+def _in_unicode(text: str) -> str:
+    """Some systems take names that are none; the protocol does not, and its client would wait for ever."""
+    return text.encode(errors="replace").decode()
 
 
 def mcp(
