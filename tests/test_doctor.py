@@ -27,9 +27,10 @@ def test_what_is_needed_is_what_the_metadata_says() -> None:
     needed = {one.name for one in doctor.wanted("recombine")}
     assert {"numpy", "duckdb", "scipy"} <= needed
     assert not needed & {one.name for extra in doctor.extras("recombine") for one in doctor.wanted("recombine", extra)}
+    told = said("doctor").splitlines()
     for one in doctor.wanted("recombine"):
         assert one.version == metadata.version(one.name)
-        assert f"  {one}" in said("doctor").splitlines()
+        assert f"  {one}" in told
 
 
 def test_a_missing_package_is_named_with_what_brings_it(monkeypatch) -> None:

@@ -26,7 +26,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from recombine import audit, predict, read
+from recombine import IntervalSettings, audit, evaluate, plan, predict, read, split
 from recombine.base.errors import ColumnError, RecombineError, SettingError, SourceError, SpaceError, TableError
 from recombine.data.support import LabelTarget, NumberTarget
 from tests import servers
@@ -338,6 +338,32 @@ def test_factors_themselves() -> None:
     refused(SettingError, "no factors were given", factors=[])
     refused(SettingError, "'material' is named twice", "remove one", factors=["material", "garment", "material"])
     refused(SettingError, "both a factor and the target", "take it off", target="garment")
+
+
+def test_what_is_no_binning_or_names_no_output() -> None:
+    refused(SettingError, "bins=dict(age=", bins="price=1,2,3")
+    refused(SettingError, "no column is named as the target", target=[])
+
+
+@pytest.mark.parametrize("values", [np.array(GOOD["label"]), pd.Series(GOOD["label"]), GOOD["label"]], ids=type)
+@pytest.mark.parametrize("given", ["prediction", "split", "target"])
+def test_answers_themselves_are_no_column(given: str, values: Any) -> None:
+    asked = {"target": "label", "prediction": "label"} | {given: values}
+    with pytest.raises(SettingError, match=f"{given} is given as (ndarray|Series|list)"):
+        evaluate(GOOD, factors=FACTORS, **asked)
+
+
+def test_a_seed_below_nothing(tmp_path: Path) -> None:
+    asked: list[Callable[[], Any]] = [
+        lambda: plan(GOOD, factors=FACTORS, seed=-1),
+        lambda: split(GOOD, factors=FACTORS, out=tmp_path / "out.csv", seed=-1),
+        lambda: evaluate(
+            GOOD, factors=FACTORS, target="label", prediction="price", intervals=IntervalSettings(seed=-1)
+        ),
+    ]
+    for ask in asked:
+        with pytest.raises(SettingError, match="seed=-1"):
+            ask()
 
 
 def test_a_factor_with_one_value() -> None:

@@ -177,6 +177,24 @@ def check_seed(value: Any, *, name: str = "seed") -> None:
     check_whole(name, value, least=0, why=why, instead=f"write {name}=0")
 
 
+def check_column_names(**given: Any) -> None:
+    """Refuse values themselves where the name of their column is asked for; None is no column.
+
+    >>> check_column_names(prediction=[0.1, 0.9], target=None)
+    Traceback (most recent call last):
+    recombine.base.errors.SettingError: prediction is given as list
+      why      it is the name of a column, so that each value stays with its row
+      instead  put the values into the table, as in table['prediction'] = values, and write prediction='prediction'
+    """
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):
+            raise SettingError(
+                f"{name} is given as {type(value).__name__}",
+                why="it is the name of a column, so that each value stays with its row",
+                instead=f"put the values into the table, as in table['{name}'] = values, and write {name}='{name}'",
+            )
+
+
 def check_listed(
     name: Any, known: Iterable[str], what: str, *, why: str, error: type[RecombineError] = SettingError
 ) -> None:

@@ -20,10 +20,10 @@ def tell(given: Mapping[str, Any], reading: Mapping[str, Any]) -> NoReturn:
     """Print the question for each table that was named, and do nothing else."""
     from recombine.data.dry_run import dry_run  # noqa: PLC0415 - help and completion do without engines
     from recombine.data.set_columns import set_columns  # noqa: PLC0415
-    from recombine.data.table_query import TableQuery  # noqa: PLC0415
+    from recombine.data.table_query import TableQuery, declared_bins  # noqa: PLC0415
 
     settings = {name: value for name, value in reading.items() if name in _KNOWN}
-    settings["sets"], settings["bins"] = set_columns(settings.get("sets")), dict(settings.get("bins") or {})
+    settings["sets"], settings["bins"] = set_columns(settings.get("sets")), declared_bins(settings.get("bins"))
     named = [name for name in options.names(given.get("factors") or []) if name not in settings["sets"]]
     if not named and not settings["sets"]:
         raise SettingError(

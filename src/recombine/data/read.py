@@ -28,6 +28,7 @@ from recombine.data.table_query import (
     TargetKind,
     Where,
     conjunctions,
+    declared_bins,
     declared_values,
 )
 from recombine.data.vector_reader import VectorTarget, is_vector, vector_name
@@ -88,7 +89,7 @@ def read(  # noqa: PLR0913 - each is one plain question, and all but two have an
         target=None if is_vector(target) else cast("str | None", target),
         target_kind=target_kind,
         where=where,
-        bins=dict(bins or {}),
+        bins=declared_bins(bins),
         domain=declared_values(domain),
         impossible=conjunctions(impossible),
         weight=weight,

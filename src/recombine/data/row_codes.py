@@ -21,7 +21,7 @@ from recombine.data.set_columns import SetColumns, set_codes
 from recombine.data.sources import opened
 from recombine.data.space import Factor, Space
 from recombine.data.support import LabelTarget, NumberTarget, Support
-from recombine.data.table_query import TableQuery, Where, filtered
+from recombine.data.table_query import TableQuery, Where, declared_bins, filtered
 from recombine.numerics.groups import Codes, Ints, Numbers
 
 _ROW = "recombine_row"
@@ -67,7 +67,7 @@ def row_codes(
     ([0, 2, 1], [1.5, nan, 2.0])
     """
     names = support.space.names
-    question = TableQuery(factors=names, bins=dict(bins or {}), domain=dict(domain or {}), sets=dict(sets or {}))
+    question = TableQuery(factors=names, bins=declared_bins(bins), domain=dict(domain or {}), sets=dict(sets or {}))
     target = support.target
     with opened(arrow.append_column(_ROW, pa.array(np.arange(len(arrow))))) as source:
         table = filtered(source.table, where, source.backend)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from recombine.base.checks import check_listed
+from recombine.base.checks import check_column_names, check_listed
 from recombine.base.errors import ColumnError, SettingError
 from recombine.data.space import Value, text
 
@@ -46,6 +46,9 @@ class SplitColumn:
     train: Sequence[str] = ()
     validation: Sequence[str] = ()
     test: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_column_names(split=self.name)
 
     @property
     def words(self) -> dict[Side, tuple[str, ...]]:

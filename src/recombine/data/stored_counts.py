@@ -29,7 +29,7 @@ from recombine.data.group_counts import Aggregate, Asking, asked_of, factor_keys
 from recombine.data.sources import opened
 from recombine.data.space import rows_of, text
 from recombine.data.support_assembly import refuse_no_rows, refuse_none_whole
-from recombine.data.table_query import TableQuery, Where, filtered
+from recombine.data.table_query import TableQuery, Where, declared_bins, filtered
 from recombine.numerics.groups import Codes, Ints, Numbers
 
 _BATCH = 500_000  # lines at a time: with all that is worked out of them, some 50 MB
@@ -166,7 +166,7 @@ def store_counts(
     ...     counts, counts.sizes, counts.count_rows(counts.encode([("x", "q"), ("y", "q")])).tolist()
     (StoredCounts(3 combinations of a, b; 3 rows), (2, 2), [1, 0])
     """
-    question = TableQuery(factors=tuple(factors), where=where, bins=dict(bins or {}), table=table)
+    question = TableQuery(factors=tuple(factors), where=where, bins=declared_bins(bins), table=table)
     with tempfile.TemporaryDirectory(prefix="recombine-counts-") as folder:
         file = Path(folder) / "counts.duckdb"
         found = sniffing_again(lambda all_: _group(source, question, (asking, needs), file, progress, sniff_all=all_))

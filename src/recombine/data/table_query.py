@@ -148,6 +148,21 @@ class TableQuery:
         return {name: plain_setting(value) for name, value in given.items()}
 
 
+def declared_bins(bins: Any) -> dict[str, Any]:
+    """How each factor is binned, by its name.
+
+    >>> declared_bins({"age": [0, 18, 65]}), declared_bins(None)
+    ({'age': [0, 18, 65]}, {})
+    """
+    if not isinstance(bins, Mapping | None):
+        raise SettingError(
+            f"bins={bins!r:.80}",
+            why="it is told for each factor by its name",
+            instead="write for example bins=dict(age=[0, 18, 65])",
+        )
+    return dict(bins or {})
+
+
 def declared_values(domain: Any) -> dict[str, list[Value]]:
     """The values that could occur, by factor, each checked to be one.
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypedDict, Unpack
 import pyarrow as pa
 
 from recombine.base import records
-from recombine.base.checks import check_known, check_share, check_whole
+from recombine.base.checks import check_column_names, check_known, check_seed, check_share, check_whole
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
 from recombine.base.grades import Expected, Grade
@@ -20,7 +20,7 @@ from recombine.data.locations import names_a_table
 from recombine.data.set_columns import SetSource, named_factors, set_columns
 from recombine.data.space import Impossible, Value
 from recombine.data.split_sides import SplitColumn
-from recombine.data.table_query import TableQuery, TargetKind, Where, declared_values
+from recombine.data.table_query import TableQuery, TargetKind, Where, declared_bins, declared_values
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate import scored_combinations
 from recombine.verbs.evaluate import verdict as wording
@@ -291,8 +291,10 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     check_share(
         "confidence", intervals.confidence, why="it is the share that an interval promises", instead="write 0.95"
     )
-    why = "an interval's ends take 100 draws to be found, and no more than a million"
-    check_whole("draws", intervals.draws, least=100, most=10**6, why=why, instead="write 2000")
+    why = "an interval's ends take 100 draws to be found, and no more than ten million"
+    check_seed(intervals.seed)
+    check_column_names(target=target, prediction=None if isinstance(prediction, Mapping) else prediction)
+    check_whole("draws", intervals.draws, least=100, most=10**7, why=why, instead="write 2000")
     by_id = options.get("id")
     other_table = against if against is not None and names_a_table(against) else None
     question = PredictionQuestion(
@@ -301,7 +303,7 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
         other=_other_columns(against, prediction, other_table, by_id),
         score=score.name if isinstance(score, Score) else score,
         better=score.better if isinstance(score, Score) else None,
-        split=SplitColumn(split) if isinstance(split, str) else split,
+        split=split if isinstance(split, SplitColumn | None) else SplitColumn(split),
         id=by_id,
     )
     forecast = _load_theory(theory)
@@ -341,7 +343,7 @@ def question_of(factors: Sequence[str], target: str | None, reading: EvaluateRea
         target=target,
         target_kind=reading.get("target_kind"),
         where=reading.get("where"),
-        bins=dict(reading.get("bins") or {}),
+        bins=declared_bins(reading.get("bins")),
         domain=declared_values(reading.get("domain")),
         impossible=tuple(reading.get("impossible", ())),
         missing=reading.get("missing", "leave out"),

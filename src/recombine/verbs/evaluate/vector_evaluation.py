@@ -168,7 +168,7 @@ def evaluate_vectors(
     known = [*VectorReading.__annotations__, "factors", "target", "prediction", "train", "split", "control"]
     check_known(options, known, who="recombine.evaluate_vectors")
     question = question_of(factors, None, options)
-    side = SplitColumn(split) if isinstance(split, str) else split
+    side = split if isinstance(split, SplitColumn | None) else SplitColumn(split)
     outcomes = read_outcomes(predictions, question, target, prediction, train=train, split=side)
     told = {
         "target": vector_name(target),

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 import numpy as np
 import pyarrow as pa
 
+from recombine.base.checks import check_seed
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
 from recombine.base.grades import Grade, at_most
@@ -232,6 +233,7 @@ def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an
     check_settings(goal=goal, budget=budget, salience=salience, ridge=ridge, replay=replay)
     learning = LearnerSettings(_SALIENCE if salience is None else salience, _RIDGE if ridge is None else ridge)
     reading = cast("TableOptions", options)
+    check_seed(seed)
     tell: Progress = progress or silent
     counting = of_step(progress, "counting combinations")
     if is_model(source):

@@ -16,7 +16,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
-from recombine.base.checks import check_known, check_number
+from recombine.base.checks import check_known, check_number, check_seed
 from recombine.base.decoding import LONGEST_NAME, FileName
 from recombine.base.errors import BeyondMemory, OutputError, SettingError, TableError
 from recombine.base.files import cannot_write, explained, place_of, recover, staged
@@ -89,6 +89,7 @@ def split(  # noqa: PLR0913 - each is one plain question, and all but two have a
     [('train', 3), ('test', 1)]
     """
     check_known(reading, [*_SETTINGS, *SplitReading.__annotations__], who="recombine.split")
+    check_seed(seed)
     splitter = _bound_splitter(by, factors=factors, target=target, reading=reading)
     folds, seen_share_given = hasattr(splitter, "fold_of_each"), seen_share is not None
     if seen_share is None:  # folds have no seen rows: every row is in training in all of them but one

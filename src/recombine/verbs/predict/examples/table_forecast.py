@@ -13,7 +13,7 @@ from recombine.base.progress import Progress, silent
 from recombine.base.words import text
 from recombine.data.sources import opened
 from recombine.data.support import Support
-from recombine.data.table_query import ReadOptions, TableQuery
+from recombine.data.table_query import ReadOptions, TableQuery, declared_bins
 from recombine.numerics.groups import Codes, Ints, Numbers
 from recombine.verbs.predict.answers import Answers, Truth
 from recombine.verbs.predict.examples import example_rows
@@ -161,7 +161,7 @@ def _question(reading: ReadOptions) -> TableQuery:
         target=reading.get("target"),
         target_kind=reading.get("target_kind"),
         where=reading.get("where"),
-        bins=dict(reading.get("bins") or {}),
+        bins=declared_bins(reading.get("bins")),
         domain={name: list(values) for name, values in (reading.get("domain") or {}).items()},
         missing=reading.get("missing", "leave out"),
         table=reading.get("table"),

@@ -19,6 +19,7 @@ from recombine.data.engine import sniffing_again, unreadable
 from recombine.data.set_columns import named_factors, set_columns
 from recombine.data.split_sides import SIDES, SplitColumn
 from recombine.data.stored_sides import count_stored_sides
+from recombine.data.table_query import declared_bins
 from recombine.verbs.split.checker import SEEN, digest
 from recombine.verbs.split.lint import claims, duplicate_rows, side_checks
 from recombine.verbs.split.lint.claims import Expectation
@@ -100,7 +101,7 @@ def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an
         sets=read_from,
         target=target,
         where=reading.get("where"),
-        bins=dict(reading.get("bins") or {}),
+        bins=declared_bins(reading.get("bins")),
         missing=reading.get("missing", "leave out"),
         table=reading.get("table"),
         column=split if isinstance(split, SplitColumn) else SplitColumn(split),
