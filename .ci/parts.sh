@@ -41,8 +41,7 @@ published="tests/studies/test_presets.py::test_the_published_settings_are_built_
 night_tests() {
   step "format, lint, types, imports go one way" checks
   export HYPOTHESIS_PROFILE=nightly
-  # half as much again as a test may take: of ten thousand one is always near the limit, and no two nights took the same
-  step "tests that need nothing but this process" run_tests -m "not ($outside)" --dist worksteal --seconds 4.5 \
+  step "tests that need nothing but this process" run_tests -m "not ($outside)" --dist worksteal \
     --deselect "$published"
 }
 

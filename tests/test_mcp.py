@@ -137,7 +137,7 @@ def test_tables_and_results_are_listed_apart_and_what_is_left_out_is_said(tmp_pa
     listed = Workplace(roots=[tmp_path / "one", tmp_path / "two"]).listed()
     assert listed["saved results"] == [str(tmp_path / "two" / "plan")]
     assert listed["tables"][-2:] == [f"… and more below {tmp_path / 'one'}", str(tmp_path / "two" / "0.csv")]
-    assert len(listed["tables"]) == 241
+    assert len(listed["tables"]) == 242
 
 
 def test_without_an_output_folder_nothing_is_written(place) -> None:

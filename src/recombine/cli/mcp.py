@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,6 @@ _NO_NAME = re.compile("[][*?{}\0\ud800-\udfff]")
 """Letters of patterns, which would name other files as well, the one that ends a name, and halves of letters."""
 _SHOWN = 12
 _LISTED = 20 * _SHOWN
-"""Lines about each folder: the last of them says that there is more."""
 _LONGEST = LONGEST_NAME - 55
 """Bytes of a new file's name: it is written under a longer name first."""
 _FIRST = ("verdict", "because", "grade", "next_step")
@@ -91,11 +91,11 @@ class Workplace:
         """The tables and the saved results below each folder, at most a few hundred of each."""
         told: dict[str, list[str]] = {"tables": [], "saved results": []}
         for root in self._readable():
-            left = dict.fromkeys(told, _LISTED)
+            many = Counter[str]()
             for kind, path in _found(root):
-                if left[kind]:
-                    told[kind].append(str(path) if left[kind] > 1 else f"… and more below {root}")
-                    left[kind] -= 1
+                many[kind] += 1
+                if many[kind] <= _LISTED + 1:
+                    told[kind].append(str(path) if many[kind] <= _LISTED else f"… and more below {root}")
         return told
 
     def _below(self, named: str) -> Path:

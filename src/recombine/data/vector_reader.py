@@ -259,7 +259,11 @@ def _find(target: VectorTarget, role: str, table: Any) -> _Place:
 def _matching(target: str | Sequence[str], known: Sequence[str], role: str) -> tuple[str, ...]:
     if not isinstance(target, str):
         if not len(target):
-            raise SettingError(f"no column is named as the {role}", why="a vector has outputs", instead="name them")
+            raise SettingError(
+                f"no column is named as the {role}",
+                why="a vector has outputs",
+                instead="name its columns, or write a pattern such as 'gene_*'",
+            )
         for name in target:
             if name not in known:
                 raise ColumnError(

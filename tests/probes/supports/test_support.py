@@ -32,6 +32,7 @@ def sprites(exposure):
     return support(rows, slots=2, components=TASK, query=CUBE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exposure", "outcome", "grade"),
     [

@@ -291,9 +291,9 @@ def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few h
     check_share(
         "confidence", intervals.confidence, why="it is the share that an interval promises", instead="write 0.95"
     )
-    why = "an interval's ends take 100 draws to be found, and no more than ten million"
-    check_seed(intervals.seed)
     check_column_names(target=target, prediction=None if isinstance(prediction, Mapping) else prediction)
+    check_seed(intervals.seed)
+    why = "an interval's ends take 100 draws to be found, and no more than ten million"
     check_whole("draws", intervals.draws, least=100, most=10**7, why=why, instead="write 2000")
     by_id = options.get("id")
     other_table = against if against is not None and names_a_table(against) else None
