@@ -1,8 +1,9 @@
 """Which tests decide whether a change lands, and which are run each night: told by markers, and those by measurement.
 
 A test without a marker may take three seconds of processor time, its processes counted. One that takes more fails, and
-is told which marker it wants. `.ci/run` runs the unmarked ones and of each marker a few canaries, by which one sees
-that the real thing still works; `.ci/run nightly` runs all.
+is told which marker it wants; one that takes little more is run once more first, since what else the machine does can
+only add to the time, so that the lesser of two is what a test takes. `.ci/run` runs the unmarked ones and of each
+marker a few canaries, by which one sees that the real thing still works; `.ci/run nightly` runs all.
 """
 
 import os
@@ -14,6 +15,7 @@ from pathlib import PurePath
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol  # private by its module's name; every plugin that repeats a test calls it
 from hypothesis import is_hypothesis_test
 
 from tests.properties import PROFILE
@@ -26,6 +28,9 @@ ENGINES = {"postgres", "spark", "s3", "mlflow_server"}
 
 _LOOPS, _QUIET_SECONDS = 300_000, 0.045
 """What a quiet 2.5 GHz Xeon took, .04 to .05 s."""
+
+_NOISE = 1.5
+"""Times the limit that a test may seem to take because of its neighbours; what takes more is long without a doubt."""
 
 _MANY_MODULES = 100
 """Who is the first to need torch's compiler or scikit-learn imports a thousand modules for all that come after it."""
@@ -100,6 +105,7 @@ class Tiers:
         self._started = Started()
         self._begun = Taken.so_far()
         self._modules = 0
+        self._is_close = False
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Before tests are chosen by their markers."""
@@ -110,6 +116,19 @@ class Tiers:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Who starts last should be light: a long test at the end leaves the other workers idle."""
         items.sort(key=lambda item: not is_heavy(item))  # as they were otherwise, file by file
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """As pytest's own, but a test that took a little too long is measured again."""
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        self._is_close = False
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        if self._is_close:
+            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        for report in reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
@@ -126,6 +145,7 @@ class Tiers:
         programs = self._started.forget()
         taken = Taken.so_far().since(self._begun, started=bool(programs))
         if self._is_judged(item) and taken > self._allowed and (taken := taken / slowness()) > self._allowed:
+            self._is_close = taken < _NOISE * self._allowed
             pytest.fail(
                 f"it took {taken:.1f} s of processor time, and without a marker a test may take {self._allowed:g}: "
                 f"make it lighter, or mark it @pytest.mark.{wanted(programs)}",

@@ -267,7 +267,7 @@ FILES: dict[str, Callable[[pa.Table, Path], str | Path]] = {
 }
 
 
-TEXT = {"CSV.gz", "TSV", "JSON lines", "JSONL.gz"}
+TEXT = {"CSV", "CSV.gz", "TSV", "JSON lines", "JSONL.gz"}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any
 
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.errors import RecombineError
 from recombine.base.words import amount, listing
 from recombine.data.column_profile import look
@@ -75,6 +76,7 @@ class Proposal:
         return {"verdict": self.verdict, **asdict(self)}
 
 
+@explain_kinds
 def propose(
     source: Any, *, table: str | None = None, where: Where | None = None, progress: Progress | None = None
 ) -> Proposal:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack, cast
 
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.checks import check_choice, check_known
 from recombine.base.errors import ColumnError, SettingError
 from recombine.data import columns
@@ -42,6 +43,7 @@ class ListColumnError(ColumnError):
     """A column of lists is the target where one answer for each row is asked for."""
 
 
+@explain_kinds
 def read(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
     source: Any,
     *,

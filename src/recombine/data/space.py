@@ -4,7 +4,7 @@ The space is never materialised: it can hold 10^12 combinations.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -361,9 +361,9 @@ class Space:
 
     def _row(self, combination: Mapping[str, Any] | Sequence[Any]) -> Sequence[Any]:
         """One value for every factor, in their order."""
-        if isinstance(combination, str):
+        if isinstance(combination, str) or not isinstance(combination, Sized):
             raise SettingError(
-                f"the combination {combination!r} is one text",
+                f"the combination {combination!r} is one {'text' if isinstance(combination, str) else 'value'}",
                 why="a combination has one value for every factor",
                 instead="give a list of them, each a tuple or a mapping: [('wool', 'coat')]",
             )

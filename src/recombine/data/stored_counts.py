@@ -18,6 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.errors import SettingError, TableError
 from recombine.base.progress import Progress, of_step
 from recombine.base.records import Provenance
@@ -145,6 +146,7 @@ def _word(key: FactorKey) -> str:
 
 
 @contextmanager
+@explain_kinds
 def store_counts(
     source: Any,
     *,

@@ -17,7 +17,7 @@ from transformers import ViTConfig, ViTForImageClassification
 
 from recombine.base import plugins
 from recombine.base.errors import SettingError
-from recombine_lab import Recipe, Store, fit, models, sweep, tasks
+from recombine_lab import Recipe, Store, fit, models, sweep, tasks, trust
 from recombine_lab.base.source_versions import _distributions, place_of, source_version
 from recombine_lab.models.catalogue import MODELS
 from recombine_lab.runs.run_list import list_runs
@@ -344,6 +344,7 @@ def test_what_the_running_script_defines_is_fitted_and_refused_for_workers(tmp_p
 
 
 def test_a_sweeps_file_names_things_of_ones_own(tmp_path):
+    trust(make_net)  # another test may have fitted it, which says as much, and may not
     file = tmp_path / "sweep.yaml"
     grid = {"tasks": f"{THINGS}:Difference", "splits": "hold_out_combinations", "models": [NET, f"{THINGS}:make_net"]}
     file.write_text(yaml.safe_dump({"store": str(tmp_path / "runs"), **grid, "recipes": RECIPE, "seeds": 2}))

@@ -52,6 +52,7 @@ def test_outcomes_on_sprites(exposure, outcome, grade):
     assert "The rank decides nothing here" in " ".join(found.reasons)
 
 
+@pytest.mark.slow
 def test_numbers_of_the_gap_and_the_exact_diagonal():
     gap = sprites(Orthogonal(variant="gap"))
     assert gap.value("hole", where="slot 0: entry 0") == pytest.approx(0.4, abs=0.02)
@@ -239,8 +240,8 @@ def test_the_longest_hole_may_not_be_the_one_that_is_asked_about():
 
 
 def test_the_same_seed_gives_the_same_answer_and_it_is_saved_and_drawn(tmp_path):
-    found = support(EVENLY, slots=2, seed=3)
-    assert found.table == support(EVENLY, slots=2, seed=3).table
+    found = support(EVENLY[:150], slots=2, seed=3)
+    assert found.table == support(EVENLY[:150], slots=2, seed=3).table
     assert found.outcome in OUTCOMES
     again = recombine.load(found.save(tmp_path / "probe"))
     assert again == found

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.base import records
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.decoding import revive_all
 from recombine.base.grades import Expected, Grade, earned
 from recombine.base.progress import Progress, of_step
@@ -194,6 +195,7 @@ _APART = ("maps", "support", "determinacy")
 _RESULTS = tuple(field.name for field in fields(Audit) if field.name not in _APART)
 
 
+@explain_kinds
 def audit(
     source: Any,
     *,

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.base import records
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.decoding import revive_all
 from recombine.base.grades import Grade
 from recombine.base.progress import Progress
@@ -116,6 +117,7 @@ class StoredAudit(Result):
 _TOLD = tuple(one.name for one in fields(StoredAudit) if one.name not in ("asked", "provenance"))
 
 
+@explain_kinds
 def audit_stored(
     counts: StoredCounts, *, asked: Sequence[Any] | pa.Table = (), progress: Progress | None = None
 ) -> StoredAudit:

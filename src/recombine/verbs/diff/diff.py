@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from recombine.base import records
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.decoding import revive_all
 from recombine.base.errors import RecordError, SettingError
 from recombine.base.grades import Grade
@@ -247,6 +248,7 @@ _FOUND = ("table", "factors", "counted", "told", "values", "scores", "unscored")
 _PLAIN = tuple(field.name for field in fields(Diff) if field.name not in ("table", "provenance"))
 
 
+@explain_kinds
 def diff(
     old: Result | str | Path,
     new: Result | str | Path,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, TypedDict, Unpack
 import pyarrow as pa
 
 from recombine.base import records
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.checks import check_column_names, check_known, check_seed, check_share, check_whole
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
@@ -20,7 +21,7 @@ from recombine.data.locations import names_a_table
 from recombine.data.set_columns import SetSource, named_factors, set_columns
 from recombine.data.space import Impossible, Value
 from recombine.data.split_sides import SplitColumn
-from recombine.data.table_query import TableQuery, TargetKind, Where, declared_bins, declared_values
+from recombine.data.table_query import TableQuery, TargetKind, Where, conjunctions, declared_bins, declared_values
 from recombine.numerics.resampling import IntervalSettings
 from recombine.verbs.evaluate import scored_combinations
 from recombine.verbs.evaluate import verdict as wording
@@ -256,6 +257,7 @@ class EvaluateOptions(EvaluateReading, total=False):
     command: str | None
 
 
+@explain_kinds
 def evaluate(  # noqa: PLR0913 - each is one plain question, and all but a few have an answer already
     predictions: Any,
     *,
@@ -345,7 +347,7 @@ def question_of(factors: Sequence[str], target: str | None, reading: EvaluateRea
         where=reading.get("where"),
         bins=declared_bins(reading.get("bins")),
         domain=declared_values(reading.get("domain")),
-        impossible=tuple(reading.get("impossible", ())),
+        impossible=conjunctions(reading.get("impossible", ())),
         missing=reading.get("missing", "leave out"),
         table=reading.get("table"),
         groups=_holds_class(target, factors, reading),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.progress import Progress
 from recombine.base.words import amount, percent, percent_range
 from recombine.data.columns import Bins
@@ -49,6 +50,7 @@ class StoredEvaluation:
     scores: tuple[StoredScore, ...]
 
 
+@explain_kinds
 def evaluate_stored(
     source: Any,
     *,

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.base import records
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.checks import check_known
 from recombine.base.decoding import revive_all
 from recombine.base.grades import Expected, Grade, earned
@@ -144,6 +145,7 @@ class VectorReading(EvaluateReading, total=False):
     command: str | None
 
 
+@explain_kinds
 def evaluate_vectors(
     predictions: Any,
     *,

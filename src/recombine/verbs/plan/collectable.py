@@ -9,7 +9,7 @@ element of a set factor prices that element: a set costs what its elements cost 
 
 import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -144,16 +144,28 @@ def _lines(costs: Any) -> list[dict[str, Any]]:
     if isinstance(costs, str | Path):
         return _from_file(Path(costs))
     if isinstance(costs, Mapping):
-        columns = {name: list(column) for name, column in costs.items()}
+        columns = {name: _of_lines(column) for name, column in costs.items()}
         return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    found = rows_of(costs.to_arrow() if hasattr(costs, "to_arrow") else costs)
-    if not all(isinstance(line, Mapping) for line in found):
-        raise SettingError(
-            "costs that are not lines of factors and a cost",
-            why=f"{type(found[0]).__name__} names no factor",
-            instead="give a CSV file or a table with factors as columns and 'cost': [{'material': 'wool', 'cost': 3}]",
-        )
+    found = rows_of(costs.to_arrow()) if hasattr(costs, "to_arrow") else _of_lines(costs)
+    for line in found:
+        if not isinstance(line, Mapping):
+            raise _no_lines(line)
     return [dict(line) for line in found]
+
+
+def _of_lines(given: Any) -> list[Any]:
+    """Lines, or what a column has for each of them."""
+    if isinstance(given, str) or not (isinstance(given, Iterable) or hasattr(given, "to_pylist")):
+        raise _no_lines(given)
+    return rows_of(given)
+
+
+def _no_lines(given: Any) -> SettingError:
+    return SettingError(
+        "costs that are not lines of factors and a cost",
+        why=f"{type(given).__name__} names no factor",
+        instead="give a CSV file or a table with factors as columns and 'cost': [{'material': 'wool', 'cost': 3}]",
+    )
 
 
 def _from_file(path: Path) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 import numpy as np
 import pyarrow as pa
 
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.checks import check_seed
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
@@ -197,6 +198,7 @@ class PlanOptions(TableOptions, total=False):
     change_over: Mapping[str, float] | None
 
 
+@explain_kinds
 def plan(  # noqa: PLR0913 - each is one plain question, and all but one have an answer already
     source: Any,
     *,

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.base import limits
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.checks import check_number, check_whole
 from recombine.base.errors import TableError
 from recombine.base.grades import MATERIAL_LOSS
@@ -147,6 +148,7 @@ class Backtest:
         return int(self.better == "lower")
 
 
+@explain_kinds
 def backtest(
     source: Any,
     *,

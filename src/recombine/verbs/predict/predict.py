@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from recombine.base import limits
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.errors import RecombineError, SettingError
 from recombine.base.grades import FEWEST_TESTED, Expected
 from recombine.base.progress import Progress, silent
@@ -68,6 +69,7 @@ _FIT, _EXAMPLES = FitSettings(), Examples()
 _WORST_FIRST = (CANNOT, SHORTCUT, LEAK, NOT_DETERMINED, UNSURE)
 
 
+@explain_kinds
 def predict(  # noqa: PLR0913 - each is one plain question, and all but one have an answer already
     source: Any,
     *,

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from recombine.base import limits, records
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.checks import check_number, check_seed, check_whole
 from recombine.base.decoding import revive_all
 from recombine.base.errors import SettingError
@@ -130,6 +131,7 @@ class Rehearsal(Result):
 _PLAIN = tuple(field.name for field in fields(Rehearsal) if field.name not in ("table", "provenance"))
 
 
+@explain_kinds
 def rehearse(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
     source: Any,
     learner: Any,

@@ -16,6 +16,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.checks import check_known, check_number, check_seed
 from recombine.base.decoding import LONGEST_NAME, FileName
 from recombine.base.errors import BeyondMemory, OutputError, SettingError, TableError
@@ -49,6 +50,7 @@ _SEEN_SHARE = 0.1  # of the training rows, kept apart to be compared with unseen
 _SETTINGS = ["out", "factors", "target", "by", "column", "seen_share", "id", "seed", "force"]
 
 
+@explain_kinds
 def split(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
     source: Any,
     *,
@@ -151,7 +153,7 @@ def _bound_splitter(by: Any, *, factors: Sequence[str] | None, target: str | Non
             instead="give one of recombine's splitters, such as by=recombine.HoldOutCombinations(test_size=0.2)",
         )
     named: dict[str, Any] = {
-        "factors": factors,
+        "factors": factors if isinstance(factors, str | None) else list(factors),  # an array is neither true nor false
         "stratify": target,
         "bins": reading.get("bins"),
         "sets": reading.get("sets"),

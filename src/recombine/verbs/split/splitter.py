@@ -96,7 +96,7 @@ class Splitter(ABC):
                 instead="name the factor: bins={'price': 5}",
             )
         check_seed(getattr(self, "random_state", 0), name="random_state")
-        check_whole("n_splits", self.folds, least=1)
+        check_whole("n_splits", getattr(self, "n_splits", 1), least=1)
         check_choice("guarantee", getattr(self, "guarantee", "none"), self.guarantees)
         # without factors the settings cannot all be judged: they are once `recombine.split` gives some
         if self.factors:

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import duckdb
 import numpy as np
 
+from recombine.base.argument_kinds import explain_kinds
 from recombine.base.checks import check_known
 from recombine.base.errors import BeyondMemory, RecombineError
 from recombine.base.grades import Grade
@@ -64,6 +65,7 @@ _FAULT = {
 }
 
 
+@explain_kinds
 def lint(  # noqa: PLR0913 - each is one plain question, and all but two have an answer already
     source: Any = None,
     *,
